@@ -183,6 +183,27 @@ static void put_view_cgroups(struct buf *b, const struct record *r)
 	buf_putc(b, '}');
 }
 
+static void put_view_devices(struct buf *b, const struct record *r)
+{
+	if (!r->device_count)
+		return;
+	put_view_key(b, "devices");
+	for (uint32_t i = 0; i < r->device_count; i++) {
+		const struct record_device *d = &r->devices[i];
+		struct buf one = BUF_INIT;
+		put_view_text(&one, "uuid", d->uuid);
+		put_view_text(&one, "pci", d->pci);
+		put_view_text(&one, "mig", d->mig);
+		put_view_known(&one, "share_permille", d->share_permille, 0);
+		buf_puts(b, i ? ",{" : "[{");
+		if (one.len)
+			buf_put(b, one.data + 1, one.len - 1); /* without the comma */
+		buf_putc(b, '}');
+		buf_done(&one);
+	}
+	buf_putc(b, ']');
+}
+
 /* What the job can forge is kept separate. */
 static void put_view_hints(struct buf *b, const struct record *r)
 {
@@ -235,6 +256,7 @@ static void put_view_record(struct buf *b, const struct record *r)
 	put_view_known(b, "exit_status", r->exit_status, 0);
 	put_view_text(b, "gpus", r->gpus);
 	put_view_text(b, "gpu_share", r->gpu_share);
+	put_view_devices(b, r);
 	put_view_cgroups(b, r);
 	put_view_counters(b, &r->counters);
 	put_view_hints(&hints, r);

@@ -34,6 +34,7 @@ enum field_id {
 	F_GPUS = 21,
 	F_GPU_SHARE = 22,
 	F_CGROUP = 23,
+	F_DEVICE = 24,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -46,7 +47,7 @@ enum field_id {
 };
 
 enum field_kind { U8 = TLV_U8, U32 = TLV_U32, U64 = TLV_U64, TEXT = TLV_TEXT };
-enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV };
+enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV, DEVICE };
 
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct record, id, kind, member, no_val)
@@ -77,6 +78,7 @@ static const struct tlv_member record_fields[] = {
 	FIELD(F_GPUS, TEXT, gpus, false),
 	FIELD(F_GPU_SHARE, TEXT, gpu_share, false),
 	FIELD(F_CGROUP, CGROUP, cgroups, false),
+	FIELD(F_DEVICE, DEVICE, devices, false),
 	/* hints */
 	FIELD(F_SLUID, TEXT, sluid, false),
 	FIELD(F_HET_JOB, U32, het_job, true),
@@ -140,6 +142,34 @@ bool record_add_cgroup(struct record *r, uint32_t controller, const char *path)
 	return add_cgroup(r, controller, path, strnlen(path, RECORD_CGROUP_MAX));
 }
 
+static bool copy_whole(char *dst, size_t size, const char *s, size_t len)
+{
+	if (len >= size)
+		return false;
+	memcpy(dst, s, len);
+	memset(dst + len, 0, size - len);
+	return true;
+}
+
+bool record_add_device(struct record *r, const char *uuid, const char *pci,
+		       const char *mig, uint16_t share_permille)
+{
+	struct record_device d = {.share_permille = share_permille};
+
+	uuid = uuid ? uuid : "";
+	pci = pci ? pci : "";
+	mig = mig ? mig : "";
+	if (r->device_count >= RECORD_DEVICES_MAX ||
+	    !copy_whole(d.uuid, sizeof(d.uuid), uuid, strlen(uuid)) ||
+	    !copy_whole(d.pci, sizeof(d.pci), pci, strlen(pci)) ||
+	    !copy_whole(d.mig, sizeof(d.mig), mig, strlen(mig))) {
+		r->flags |= RECORD_CUT;
+		return false;
+	}
+	r->devices[r->device_count++] = d;
+	return true;
+}
+
 const char *record_cgroup(const struct record *r, uint32_t controller)
 {
 	for (uint32_t i = 0; i < r->cgroup_count && i < RECORD_CGROUPS_MAX; i++)
@@ -182,6 +212,30 @@ static void put_record_cgroups(struct tlv_out *o, const struct record *r)
 	}
 }
 
+/* u16 share, then UUID, PCI address and MIG instance, each behind the u8 of its length
+ */
+static void put_record_devices(struct tlv_out *o, const struct record *r)
+{
+	for (uint32_t i = 0; i < r->device_count && i < RECORD_DEVICES_MAX; i++) {
+		const struct record_device *d = &r->devices[i];
+		const char *const texts[] = {d->uuid, d->pci, d->mig};
+		const size_t lens[] = {strnlen(d->uuid, sizeof(d->uuid) - 1),
+				       strnlen(d->pci, sizeof(d->pci) - 1),
+				       strnlen(d->mig, sizeof(d->mig) - 1)};
+		unsigned char *p =
+			tlv_put(o, F_DEVICE, 5 + lens[0] + lens[1] + lens[2]);
+		if (!p)
+			return;
+		tlv_put_le(p, d->share_permille, 2);
+		p += 2;
+		for (size_t t = 0; t < 3; t++) {
+			*p++ = (unsigned char)lens[t];
+			memcpy(p, texts[t], lens[t]);
+			p += lens[t];
+		}
+	}
+}
+
 /* u8 length of the name, the name, the value */
 static void put_env(struct tlv_out *o, const struct record *r)
 {
@@ -214,6 +268,9 @@ static void put_record_member(struct tlv_out *o, const struct record *r,
 		return;
 	case ENV:
 		put_env(o, r);
+		return;
+	case DEVICE:
+		put_record_devices(o, r);
 		return;
 	default:
 		break;
@@ -283,6 +340,37 @@ static int get_cgroup(struct record *r, const struct tlv_member *f,
 	return 0;
 }
 
+/* A device of which a text is too long for us is left out. */
+static int get_device(struct record *r, const struct tlv_member *f,
+		      const unsigned char *p, size_t len, struct err *err)
+{
+	const unsigned char *texts[3], *end = p + len;
+	size_t lens[3];
+
+	if (len < 5)
+		return bad_record_field(err, f, "cut short", len);
+	struct record_device d = {.share_permille = (uint16_t)tlv_get_le(p, 2)};
+	p += 2;
+	for (size_t t = 0; t < 3; t++) {
+		if (p == end || *p > end - p - 1)
+			return bad_record_field(err, f, "cut short", len);
+		lens[t] = *p++;
+		texts[t] = p;
+		p += lens[t];
+		if (memchr(texts[t], 0, lens[t]))
+			return bad_record_field(err, f, "zero byte in a text", len);
+	}
+	if (r->device_count >= RECORD_DEVICES_MAX ||
+	    !copy_whole(d.uuid, sizeof(d.uuid), (const char *)texts[0], lens[0]) ||
+	    !copy_whole(d.pci, sizeof(d.pci), (const char *)texts[1], lens[1]) ||
+	    !copy_whole(d.mig, sizeof(d.mig), (const char *)texts[2], lens[2])) {
+		r->flags |= RECORD_CUT;
+		return 0;
+	}
+	r->devices[r->device_count++] = d;
+	return 0;
+}
+
 static int get_env(struct record *r, const struct tlv_member *f, const unsigned char *p,
 		   size_t len, struct err *err)
 {
@@ -321,6 +409,8 @@ static int get_record_member(struct record *r, const struct tlv_member *f,
 		return get_cgroup(r, f, p, v->len, err);
 	case ENV:
 		return get_env(r, f, p, v->len, err);
+	case DEVICE:
+		return get_device(r, f, p, v->len, err);
 	default:
 		break;
 	}
@@ -379,7 +469,7 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 				       f ? f->name : "unknown", v.id);
 		if (!f)
 			continue;
-		bool many = f->kind == CGROUP || f->kind == ENV;
+		bool many = f->kind == CGROUP || f->kind == ENV || f->kind == DEVICE;
 		if (!many && seen >> index & 1)
 			return bad_record_field(err, f, "there twice", v.len);
 		seen |= (uint32_t)1 << index;

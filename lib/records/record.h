@@ -37,6 +37,10 @@ enum record_manager { MANAGER_SLURM = 1, MANAGER_LIBVIRT = 2, MANAGER_K8S = 3 };
 #define RECORD_CGROUP_MAX 256
 #define RECORD_CGROUPS_MAX 3 /* distinct paths over all hierarchies */
 #define RECORD_GPUS_MAX 64   /* bytes of an index list such as "0,2-3" */
+#define RECORD_DEVICES_MAX 16
+#define RECORD_DEVICE_ID_MAX 48 /* "MIG-" and a UUID, a name of a device plugin */
+#define RECORD_PCI_MAX 24       /* "0000:3b:00.0", its domain may be longer */
+#define RECORD_MIG_MAX 16
 #define RECORD_ENV_MAX 4
 #define RECORD_ENV_NAME_MAX 32
 #define RECORD_ENV_VALUE_MAX 64
@@ -120,6 +124,15 @@ struct record {
 	char gpus[RECORD_GPUS_MAX];      /* gres indices as Slurm gave them */
 	char gpu_share[RECORD_GPUS_MAX]; /* "shard:N" or "mps:PERCENT", "" = whole
 					    devices */
+	/* Devices that a unit holds whole or in part, where they are known by more than
+	 * Slurm's index: VMs and pods. A name that is too long is left out, not cut. */
+	uint32_t device_count;
+	struct record_device {
+		char uuid[RECORD_DEVICE_ID_MAX]; /* of the GPU, MIG instance or mdev */
+		char pci[RECORD_PCI_MAX];        /* address on the host */
+		char mig[RECORD_MIG_MAX];        /* "1/0": GPU and compute instance */
+		uint16_t share_permille;         /* 1000: all of it; 0: not known */
+	} devices[RECORD_DEVICES_MAX];
 	struct record_counters counters;
 
 	/* hints */
@@ -150,6 +163,10 @@ void record_set(struct record *r, char *dst, size_t dst_size, const char *s);
  * false (and sets RECORD_CUT) when there is no room or the path is too long, and false
  * for what is not a path from "/". */
 bool record_add_cgroup(struct record *r, uint32_t controller, const char *path);
+/* Adds a device; NULL and "" are not known. False (and RECORD_CUT): no room, or a text
+ * is too long, which cut would name another device. */
+bool record_add_device(struct record *r, const char *uuid, const char *pci,
+		       const char *mig, uint16_t share_permille);
 /* The path for a controller or NULL. Borrowed. */
 const char *record_cgroup(const struct record *r, uint32_t controller);
 

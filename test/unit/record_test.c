@@ -527,6 +527,55 @@ static void names_are_total(void **state)
 	assert_false(record_step_is_numbered(RECORD_NO_VAL));
 }
 
+static void devices_come_back_whole_or_are_left_out(void **state)
+{
+	static const char mdev[] = "4b20d080-1b54-4048-85b3-a6a62d165c01";
+	unsigned char wire[RING_RECORD_MAX];
+	char name[RECORD_DEVICE_ID_MAX + 1];
+	struct record r, out;
+	(void)state;
+
+	sample(&r, wire);
+	assert_true(record_add_device(&r, NULL, "0000:3b:00.0", NULL, 1000));
+	assert_true(record_add_device(&r, mdev, "0000:3b:00.0", NULL, 0));
+	assert_true(record_add_device(&r, "MIG-x", "0000:3b:00.0", "1/0", 142));
+	int len = record_encode(&r, wire, sizeof(wire));
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), 0);
+	assert_int_equal(out.device_count, 3);
+	assert_same(&r, &out);
+	assert_string_equal(out.devices[1].uuid, mdev);
+	assert_string_equal(out.devices[2].mig, "1/0");
+	assert_int_equal(out.devices[2].share_permille, 142);
+	assert_int_equal(out.flags & RECORD_CUT, 0);
+
+	/* two long names must not become one */
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_false(record_add_device(&r, name, NULL, NULL, 0));
+	assert_int_equal(r.device_count, 3);
+	assert_int_equal(r.flags & RECORD_CUT, RECORD_CUT);
+	while (r.device_count < RECORD_DEVICES_MAX)
+		assert_true(record_add_device(&r, "u", NULL, NULL, 0));
+	assert_false(record_add_device(&r, "u", NULL, NULL, 0));
+
+	/* lengths that lead out of the field; id 24, four bytes of head */
+	record_init(&r, RECORD_UNIT_START, MANAGER_LIBVIRT);
+	r.realtime_ns = r.boottime_ns = 1;
+	snprintf(r.unit, sizeof(r.unit), "u");
+	assert_true(record_add_device(&r, "abc", NULL, NULL, 7));
+	len = record_encode(&r, wire, sizeof(wire));
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), 0);
+	size_t at = (size_t)len - 8; /* share, length of the first text */
+	assert_int_equal(wire[at + 2], 3);
+	wire[at + 2] = 4;
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+	wire[at + 2] = 255;
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+	wire[at + 2] = 3;
+	wire[at + 3] = '\0';
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +593,7 @@ int main(void)
 		cmocka_unit_test(set_cuts_at_a_whole_character_and_flags_it),
 		cmocka_unit_test(job_name_of_4_kb_is_cut_to_valid_text_and_comes_back),
 		cmocka_unit_test(cgroup_paths_are_shared_bounded_and_found),
+		cmocka_unit_test(devices_come_back_whole_or_are_left_out),
 		cmocka_unit_test(names_are_total),
 	};
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
