@@ -432,8 +432,9 @@ static void put_who_persons(const struct identity_who *who, struct query *q)
 			       "p.cluster AND o.uid = p.uid AND o.id <> p.id AND "
 			       "o.erased_at IS NULL AND (p.newest IS NULL OR o.newest "
 			       "> p.newest))");
+	/* persons of Keystone and the like are known by their ids, not by names */
 	query_put(q, " THEN p.uid END FROM person p WHERE p.erased_at IS NULL AND "
-		     "p.name = ");
+		     "p.external_id IS NULL AND p.name = ");
 	query_text(q, who->login);
 	if (who->has_uid) {
 		query_put(q, " AND (p.uid = ");

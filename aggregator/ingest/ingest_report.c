@@ -33,6 +33,12 @@ static int64_t id_of(uint32_t v)
 	return v == RECORD_NO_VAL ? INGEST_NULL : (int64_t)v;
 }
 
+/* Only Slurm's nodes know a unit's owner. */
+static int64_t owner_of(const struct report *r, uint32_t number)
+{
+	return r->manager == MANAGER_SLURM ? id_of(number) : INGEST_NULL;
+}
+
 struct limits {
 	uint64_t ms;
 	struct err *err;
@@ -311,8 +317,8 @@ static int put_node_row(const struct report *r, const struct placed *placed,
 		.guessed = r->flags & REPORT_DISCOVERED,
 		.instance = (int64_t)r->instance,
 		.restarts = r->restarts,
-		.uid = id_of(r->uid),
-		.gid = id_of(r->gid),
+		.uid = owner_of(r, r->uid),
+		.gid = owner_of(r, r->gid),
 		.array_job = id_of(r->array_job),
 		.array_task = id_of(r->array_task),
 		.started_ns = r->started_ns,

@@ -3,6 +3,7 @@
  * (lib/records/batch.h) on stdout, packed with --packed.
  *
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
+ * manager (a number)
  * memory started ended t0 t1 end user system mean peak package dram host other source
  * before_user before_system (of one that was found)
  * flags name boot boottime (of the start) step; times in seconds; sluid (its control
@@ -155,7 +156,7 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 		       : *l->words[0] == 'i' ? REPORT_INTERVAL
 					     : REPORT_FINAL;
 
-	report_init(&r, type, MANAGER_SLURM);
+	report_init(&r, type, (enum record_manager)number(l, "manager", MANAGER_SLURM));
 	r.instance = number(l, "instance", 1) + more;
 	text(l, "cluster", "c1", r.cluster, sizeof(r.cluster));
 	text(l, "node", "n1", r.node, sizeof(r.node));
