@@ -343,7 +343,7 @@ static void put_device_values(const struct gpu_maps *m, const struct unit_gpu *u
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct unit_gpu_column *c = &unit_gpu_columns[i];
-		if (!(in.gpu.have >> c->value & 1))
+		if (!child_gpu_has(&in.gpu, c->value))
 			continue;
 		prom_family(out, &c->family);
 		prom_put_block_scaled(out, &use->labels, in.gpu.value[c->value],

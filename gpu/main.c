@@ -101,7 +101,7 @@ static int open_devices(struct gpu_program *g, struct err *err)
 static void print_value(const struct child_gpu *m, enum child_gpu_value which,
 			const char *name, double scale, const char *unit)
 {
-	if (m->have >> which & 1)
+	if (child_gpu_has(m, which))
 		printf(" %s=%.10g%s", name, (double)m->value[which] / scale, unit);
 }
 

@@ -219,7 +219,7 @@ static int keep_value(struct nvml *n, struct child_gpu *m, enum child_gpu_value 
 {
 	if (rc == NVML_SUCCESS) {
 		m->value[which] = v;
-		m->have |= 1u << which;
+		m->have |= 1ull << which;
 	} else if (errno_of_nvml(rc) == -ENODEV) {
 		return nvml_fail(n, rc, "device", err);
 	}

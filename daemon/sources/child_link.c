@@ -31,7 +31,7 @@
 #define END_MS 4000u        /* for a child that was asked to end */
 #define KILL_MS 1000u       /* for one that was killed */
 #define STUCK_MS 1000u
-#define KEPT_MAX 64u
+#define KEPT_MAX 200u /* three of each of CHILD_GPUS_MAX devices, and a few */
 #define READS_MAX 64u /* in one go */
 #define STACK_BYTES ((size_t)256 << 10)
 

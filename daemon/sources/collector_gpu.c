@@ -113,7 +113,7 @@ static void put_gpu(const struct gpu_view *v, struct prom *out, uint64_t now_ns)
 	if (now_ns > m->read_ns && now_ns - m->read_ns > CHILD_GPU_STALE_NS)
 		return;
 	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
-		if (!(m->have >> i & 1))
+		if (!child_gpu_has(m, i) || !gpu_columns[i].family.name)
 			continue;
 		prom_family(out, &gpu_columns[i].family);
 		prom_put_scaled(out, labels, 3, m->value[i], gpu_columns[i].decimals);

@@ -114,7 +114,7 @@ static int add_power_channel(struct source_gpu *s, struct source_snapshot *out)
 {
 	const struct child_gpu *m = &s->in.gpu;
 
-	if (!(m->have >> CHILD_GPU_POWER & 1))
+	if (!child_gpu_has(m, CHILD_GPU_POWER))
 		return 0;
 	struct source_channel *ch = add_channel(out, m, SOURCE_POWER, m->read_ns);
 	if (!ch)

@@ -73,6 +73,17 @@ static bool shipping_ok(const void *data)
 	return true;
 }
 
+static bool is_profile_ok(const struct child_gpu_profile *p)
+{
+	if (p->have >> CHILD_GPU_FIGURES)
+		return false;
+	for (unsigned i = 0; i < CHILD_GPU_FIGURES; i++) {
+		if (p->ppm[i] > 1000000 || p->total_ns[i] > p->covered_ns[i])
+			return false;
+	}
+	return true;
+}
+
 static bool gpu_ok(const void *data)
 {
 	const struct child_gpu *m = data;
@@ -84,10 +95,55 @@ static bool gpu_ok(const void *data)
 		last_ns = m->points[i].at_ns;
 	}
 	return m->index < CHILD_GPUS_MAX && m->have >> CHILD_GPU_VALUES == 0 &&
-	       m->mig <= 1 && m->serial >= m->head.count && *m->uuid &&
+	       m->vendor < CHILD_GPU_VENDORS && m->mig <= 1 &&
+	       m->value[CHILD_GPU_CLOCK_REASONS] >> CHILD_GPU_REASONS == 0 &&
+	       m->serial >= m->head.count && *m->uuid &&
 	       is_field_text(m->uuid, sizeof(m->uuid)) &&
 	       is_field_text(m->pci, sizeof(m->pci)) &&
-	       is_field_text(m->model, sizeof(m->model));
+	       is_field_text(m->model, sizeof(m->model)) && is_profile_ok(&m->profile);
+}
+
+static uint64_t instance_key(uint32_t gi, uint32_t ci)
+{
+	return (uint64_t)gi << 32 | ci;
+}
+
+static bool gpu_instances_ok(const void *data)
+{
+	const struct child_gpu_instances *m = data;
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct child_gpu_instance *g = &m->items[i];
+		uint64_t key = instance_key(g->gi, g->ci);
+		if ((i && key <= last) || g->have >> CHILD_GPU_INSTANCE_VALUES ||
+		    g->slices > CHILD_GPU_SLICES_MAX ||
+		    g->ci_slices > CHILD_GPU_SLICES_MAX ||
+		    !is_field_text(g->uuid, sizeof(g->uuid)) ||
+		    !is_profile_ok(&g->profile))
+			return false;
+		last = key;
+	}
+	return m->index < CHILD_GPUS_MAX && m->slices <= CHILD_GPU_SLICES_MAX &&
+	       *m->uuid && is_field_text(m->uuid, sizeof(m->uuid));
+}
+
+static bool gpu_processes_ok(const void *data)
+{
+	const struct child_gpu_processes *m = data;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct child_gpu_process *p = &m->items[i], *last = p - 1;
+		if (p->have >> CHILD_GPU_PROCESS_VALUES || p->ended > 1)
+			return false;
+		if (i &&
+		    (p->pid < last->pid ||
+		     (p->pid == last->pid &&
+		      instance_key(p->gi, p->ci) <= instance_key(last->gi, last->ci))))
+			return false;
+	}
+	return m->index < CHILD_GPUS_MAX && *m->uuid &&
+	       is_field_text(m->uuid, sizeof(m->uuid));
 }
 
 static const struct layout layouts[CHILD_KINDS] = {
@@ -100,6 +156,12 @@ static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_SHIPPING] = {sizeof(struct child_shipping), 0, 0, shipping_ok},
 	[CHILD_GPU] = {sizeof(struct child_gpu), sizeof(struct child_gpu_point),
 		       CHILD_GPU_POINTS_MAX, gpu_ok},
+	[CHILD_GPU_INSTANCES] = {sizeof(struct child_gpu_instances),
+				 sizeof(struct child_gpu_instance),
+				 CHILD_GPU_INSTANCES_MAX, gpu_instances_ok},
+	[CHILD_GPU_PROCESSES] = {sizeof(struct child_gpu_processes),
+				 sizeof(struct child_gpu_process),
+				 CHILD_GPU_PROCESSES_MAX, gpu_processes_ok},
 };
 
 int child_msg_check(const void *data, size_t len, struct err *err)

@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_RECORDS_CHILD_MSG_H
 #define CEEMS_LIB_RECORDS_CHILD_MSG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,12 +25,14 @@
 #define CHILD_FACTORS_MAX 256u
 
 enum child_kind {
-	CHILD_HELLO = 1, /* first message of a connection */
-	CHILD_HEALTH,    /* of a task, when it changes */
-	CHILD_SNAPSHOT,  /* of an energy source */
-	CHILD_FACTORS,   /* of a provider of emission factors */
-	CHILD_SHIPPING,  /* of the records that go to the aggregator */
-	CHILD_GPU,       /* of a device: name is gpu<index> */
+	CHILD_HELLO = 1,     /* first message of a connection */
+	CHILD_HEALTH,        /* of a task, when it changes */
+	CHILD_SNAPSHOT,      /* of an energy source */
+	CHILD_FACTORS,       /* of a provider of emission factors */
+	CHILD_SHIPPING,      /* of the records that go to the aggregator */
+	CHILD_GPU,           /* of a device: name is gpu<index> */
+	CHILD_GPU_INSTANCES, /* of a divided device, likewise */
+	CHILD_GPU_PROCESSES, /* on a device, likewise */
 	CHILD_KINDS
 };
 
@@ -106,9 +109,21 @@ struct child_factors {
 
 #define CHILD_GPUS_MAX 64u       /* indices are below it */
 #define CHILD_GPU_POINTS_MAX 64u /* the newest readings of the energy counter */
+#define CHILD_GPU_INSTANCES_MAX 16u
+#define CHILD_GPU_SLICES_MAX 64u /* of a device */
+#define CHILD_GPU_PROCESSES_MAX 256u
+#define CHILD_GPU_UUID_BYTES 48
+#define CHILD_GPU_NONE UINT32_MAX /* not known, or not there */
 
 /* A value that is read each second and older than this is not shown. */
 #define CHILD_GPU_STALE_NS 10000000000ull
+
+enum child_gpu_vendor {
+	CHILD_GPU_NVIDIA,
+	CHILD_GPU_AMD,
+	CHILD_GPU_INTEL,
+	CHILD_GPU_VENDORS
+};
 
 /* Index into child_gpu.value, and as 1 << value in child_gpu.have: what the device does
  * not tell is absent, not 0. */
@@ -124,7 +139,72 @@ enum child_gpu_value {
 	CHILD_GPU_TEMPERATURE,  /* millidegrees Celsius */
 	CHILD_GPU_SM_CLOCK,     /* hertz */
 	CHILD_GPU_MEMORY_CLOCK, /* hertz */
+	CHILD_GPU_POWER_NOW,    /* CHILD_GPU_POWER is a mean of the last second */
+	CHILD_GPU_MEMORY_TEMPERATURE,
+	CHILD_GPU_SLOWDOWN_TEMPERATURE, /* at which it slows down, as temperatures */
+	CHILD_GPU_SHUTDOWN_TEMPERATURE,
+	CHILD_GPU_SM_COUNT,     /* multiprocessors, or compute units */
+	CHILD_GPU_ENCODER_BUSY, /* as CHILD_GPU_BUSY */
+	CHILD_GPU_DECODER_BUSY,
+	CHILD_GPU_CLOCK_REASONS, /* bits of enum child_gpu_reason: why clocks are low */
+	CHILD_GPU_POWER_THROTTLED,   /* ns in which the power limit held it down */
+	CHILD_GPU_THERMAL_THROTTLED, /* ns, ... its temperature */
+	CHILD_GPU_ECC_CORRECTED,     /* errors since the driver was loaded */
+	CHILD_GPU_ECC_UNCORRECTED,
+	CHILD_GPU_ECC_CORRECTED_EVER, /* in the device's life */
+	CHILD_GPU_ECC_UNCORRECTED_EVER,
+	CHILD_GPU_ROWS_CORRECTED, /* rows of memory that were replaced */
+	CHILD_GPU_ROWS_UNCORRECTED,
+	CHILD_GPU_ROWS_PENDING, /* 1: a reset will replace some */
+	CHILD_GPU_ROWS_FAILED,  /* 1: one could not be replaced */
+	CHILD_GPU_XIDS,         /* errors that the driver reported to ceems-gpu */
+	CHILD_GPU_XID_LAST,     /* number of the last one */
+	CHILD_GPU_PCIE_REPLAYS,
+	CHILD_GPU_PCIE_TX, /* bytes sent by the device since an unknown time */
+	CHILD_GPU_PCIE_RX,
+	CHILD_GPU_LINK_TX, /* likewise, to other devices (NVLink) */
+	CHILD_GPU_LINK_RX,
+	CHILD_GPU_BUSY_NS, /* ns in which a kernel ran, since ceems-gpu started */
 	CHILD_GPU_VALUES
+};
+
+/* CHILD_GPU_CLOCK_REASONS, as 1 << reason */
+enum child_gpu_reason {
+	CHILD_GPU_REASON_IDLE,
+	CHILD_GPU_REASON_SETTING, /* somebody set the clocks */
+	CHILD_GPU_REASON_POWER_CAP,
+	CHILD_GPU_REASON_HARDWARE, /* any of power brake and thermal, by hardware */
+	CHILD_GPU_REASON_SYNC,     /* with other devices */
+	CHILD_GPU_REASON_THERMAL,
+	CHILD_GPU_REASON_THERMAL_HARDWARE,
+	CHILD_GPU_REASON_POWER_BRAKE,
+	CHILD_GPU_REASON_DISPLAY,
+	CHILD_GPU_REASONS
+};
+
+/* Figures of the device's performance counters (NVIDIA's GPM), parts of what is
+ * possible */
+enum child_gpu_figure {
+	CHILD_GPU_GRAPHICS,  /* any engine was active */
+	CHILD_GPU_SM,        /* multiprocessors with a warp */
+	CHILD_GPU_OCCUPANCY, /* warps on them */
+	CHILD_GPU_TENSOR,
+	CHILD_GPU_FP64,
+	CHILD_GPU_FP32,
+	CHILD_GPU_FP16,
+	CHILD_GPU_DRAM, /* bandwidth */
+	CHILD_GPU_FIGURES
+};
+
+/* A figure is known from the second sample on. */
+struct child_gpu_profile {
+	uint32_t have; /* bits 1 << enum child_gpu_figure */
+	uint32_t pad;
+	uint64_t at_ns; /* boot time of the later sample; 0: there is none */
+	/* of the time between the last two samples, in parts per million */
+	uint32_t ppm[CHILD_GPU_FIGURES];
+	/* since ceems-gpu started: the time between samples, and figure x time */
+	uint64_t covered_ns[CHILD_GPU_FIGURES], total_ns[CHILD_GPU_FIGURES];
 };
 
 struct child_gpu_point {
@@ -135,17 +215,89 @@ struct child_gpu_point {
 struct child_gpu {
 	struct child_head head;
 	uint32_t index;   /* the vendor's */
-	uint32_t minor;   /* of the device file; UINT32_MAX: unknown */
-	uint32_t have;    /* bits 1 << enum child_gpu_value */
+	uint32_t minor;   /* of the device file; CHILD_GPU_NONE: unknown */
+	uint32_t vendor;  /* enum child_gpu_vendor */
 	uint32_t mig;     /* 1: the device is divided into instances */
+	uint64_t have;    /* bits 1 << enum child_gpu_value */
 	uint64_t read_ns; /* boot time of value */
 	uint64_t value[CHILD_GPU_VALUES];
 	uint64_t serial; /* of the newest of points: counts them all */
-	char uuid[48], pci[32], model[64];
+	struct child_gpu_profile profile;
+	char uuid[CHILD_GPU_UUID_BYTES], pci[32], model[64];
 	struct child_gpu_point points[]; /* head.count, times and serials ascending */
 };
 
-_Static_assert(sizeof(struct child_gpu) == 288, "layout");
+static inline bool child_gpu_has(const struct child_gpu *m, enum child_gpu_value which)
+{
+	return m->have >> which & 1;
+}
+
+enum child_gpu_instance_value {
+	CHILD_GPU_INSTANCE_USED, /* bytes; of the GPU instance, as all of these */
+	CHILD_GPU_INSTANCE_TOTAL,
+	CHILD_GPU_INSTANCE_VALUES
+};
+
+/* A compute instance. Several of one GPU instance have its memory and its profile. */
+struct child_gpu_instance {
+	uint32_t gi, ci;
+	uint32_t slices;    /* of the GPU instance; 0: unknown, as the next two */
+	uint32_t ci_slices; /* of this compute instance */
+	uint32_t sm_count;  /* likewise */
+	uint32_t have;      /* bits 1 << enum child_gpu_instance_value */
+	uint64_t value[CHILD_GPU_INSTANCE_VALUES];
+	char uuid[CHILD_GPU_UUID_BYTES];
+	struct child_gpu_profile profile;
+};
+
+struct child_gpu_instances {
+	struct child_head head;
+	uint32_t index;  /* of the device */
+	uint32_t slices; /* that it has; 0: unknown */
+	uint64_t read_ns;
+	char uuid[CHILD_GPU_UUID_BYTES];
+	struct child_gpu_instance items[]; /* head.count, ascending by gi and ci */
+};
+
+/* bits of child_gpu_process.have */
+enum child_gpu_process_value {
+	CHILD_GPU_PROCESS_MEMORY,
+	CHILD_GPU_PROCESS_BUSY,
+	CHILD_GPU_PROCESS_PEAK,
+	CHILD_GPU_PROCESS_VALUES
+};
+
+struct child_gpu_process {
+	uint32_t pid;    /* in the host's namespace */
+	uint32_t gi, ci; /* CHILD_GPU_NONE: none */
+	uint16_t have, ended;
+	uint64_t memory_bytes, peak_bytes;
+	/* ns of the whole device's time, since ceems-gpu saw it first */
+	uint64_t busy_ns;
+	uint64_t seen_ns; /* boot time at which it was on the device */
+};
+
+struct child_gpu_processes {
+	struct child_head head;
+	uint32_t index;    /* of the device */
+	uint32_t left_out; /* there was no room for so many */
+	uint64_t read_ns;
+	char uuid[CHILD_GPU_UUID_BYTES];
+	struct child_gpu_process items[]; /* head.count, ascending by pid, gi and ci */
+};
+
+_Static_assert(CHILD_GPU_VALUES <= 64, "they fit into child_gpu.have");
+_Static_assert(sizeof(struct child_gpu_profile) == 176, "layout");
+_Static_assert(sizeof(struct child_gpu) == 680, "layout");
+_Static_assert(sizeof(struct child_gpu_instance) == 264, "layout");
+_Static_assert(sizeof(struct child_gpu_instances) == 104, "layout");
+_Static_assert(sizeof(struct child_gpu_process) == 48, "layout");
+_Static_assert(sizeof(struct child_gpu_processes) == 104, "layout");
+_Static_assert(sizeof(struct child_gpu_processes) +
+			       CHILD_GPU_PROCESSES_MAX *
+				       sizeof(struct child_gpu_process) <=
+		       CHILD_MESSAGE_MAX,
+	       "the longest message fits");
 _Static_assert(sizeof(struct child_factor) == 112, "layout");
 _Static_assert(sizeof(struct child_factors) +
 			       CHILD_FACTORS_MAX * sizeof(struct child_factor) <=

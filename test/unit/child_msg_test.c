@@ -148,7 +148,7 @@ static void a_devices_readings_are_in_order(void **state)
 	m->index++;
 	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
 	m->index--;
-	m->have = 1u << CHILD_GPU_VALUES;
+	m->have = 1ull << CHILD_GPU_VALUES;
 	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
 	m->have = 0;
 	m->uuid[0] = '\n';
@@ -159,6 +159,68 @@ static void a_devices_readings_are_in_order(void **state)
 	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
 }
 
+static void instances_of_a_device_are_told_apart(void **state)
+{
+	(void)state;
+	static union {
+		struct child_gpu_instances m;
+		char bytes[sizeof(struct child_gpu_instances) +
+			   2 * sizeof(struct child_gpu_instance)];
+	} u;
+	struct child_gpu_instances *m = &u.m;
+	size_t n = sizeof(u);
+
+	child_msg_head(&m->head, CHILD_GPU_INSTANCES, "gpu0", 2, n);
+	memcpy(m->uuid, "GPU-1", 6);
+	m->items[0] = (struct child_gpu_instance){.gi = 1, .ci = 1, .slices = 3};
+	m->items[1] = (struct child_gpu_instance){.gi = 2, .ci = 0, .slices = 4};
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_INSTANCES);
+	m->items[1].gi = 1;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].ci = 2;
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_INSTANCES);
+	struct child_gpu_profile *p = &m->items[1].profile;
+	p->have = 1u << CHILD_GPU_SM;
+	p->ppm[CHILD_GPU_SM] = 1000001;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	p->ppm[CHILD_GPU_SM] = 1000000;
+	p->total_ns[CHILD_GPU_SM] = 2;
+	p->covered_ns[CHILD_GPU_SM] = 1;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	p->covered_ns[CHILD_GPU_SM] = 2;
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_INSTANCES);
+	m->items[0].slices = CHILD_GPU_SLICES_MAX + 1;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+}
+
+static void a_process_is_named_once_per_instance(void **state)
+{
+	(void)state;
+	static union {
+		struct child_gpu_processes m;
+		char bytes[sizeof(struct child_gpu_processes) +
+			   2 * sizeof(struct child_gpu_process)];
+	} u;
+	struct child_gpu_processes *m = &u.m;
+	size_t n = sizeof(u);
+
+	child_msg_head(&m->head, CHILD_GPU_PROCESSES, "gpu0", 2, n);
+	memcpy(m->uuid, "GPU-1", 6);
+	m->items[0] = (struct child_gpu_process){.pid = 7, .gi = 1, .ci = 0};
+	m->items[1] = (struct child_gpu_process){.pid = 7, .gi = 2, .ci = 0};
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_PROCESSES);
+	m->items[1].gi = 1;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].pid = 6;
+	m->items[1].gi = 2;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].pid = 8;
+	m->items[1].ended = 2;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].ended = 1;
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_PROCESSES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +229,8 @@ int main(void)
 		cmocka_unit_test(fields_out_of_range_are_refused),
 		cmocka_unit_test(factors_are_taken_within_their_bounds),
 		cmocka_unit_test(a_devices_readings_are_in_order),
+		cmocka_unit_test(instances_of_a_device_are_told_apart),
+		cmocka_unit_test(a_process_is_named_once_per_instance),
 	};
 	return cmocka_run_group_tests_name("child_msg_test", tests, NULL, NULL);
 }

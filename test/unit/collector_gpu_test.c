@@ -69,7 +69,7 @@ static void say_energy(unsigned i, uint64_t uj)
 static void say_value(unsigned i, enum child_gpu_value which, uint64_t v)
 {
 	said[i].m.value[which] = v;
-	said[i].m.have |= 1u << which;
+	said[i].m.have |= 1ull << which;
 }
 
 static void start_tree(struct energy_tree *t)

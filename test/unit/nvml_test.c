@@ -49,7 +49,7 @@ static void values_have_their_units(void **state)
 	assert_string_equal(m.pci, "00000000:02:00.0");
 	assert_int_equal(m.minor, 1);
 	assert_int_equal(nvml_read(n, d, &m, &err), 0);
-	assert_int_equal(m.have, (1u << CHILD_GPU_VALUES) - 1);
+	assert_int_equal(m.have, (1u << CHILD_GPU_POWER_NOW) - 1);
 	assert_int_equal(m.value[CHILD_GPU_POWER], 300000000);
 	assert_int_equal(m.value[CHILD_GPU_POWER_LIMIT], 700000000);
 	assert_int_equal(m.value[CHILD_GPU_BUSY], 400000);
