@@ -239,7 +239,7 @@ static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
 	if (use->gpu->instance != GPUS_NONE)
 		(void)snprintf(instance, sizeof(instance), "%u", use->gpu->instance);
 	const struct prom_label labels[] = {
-		{"manager", "slurm"},
+		{"manager", record_manager_name((uint8_t)unit->manager)},
 		{"hostname", m->env->hostname},
 		{"cgrouphostname", unit->node},
 		{"uuid", unit->id},

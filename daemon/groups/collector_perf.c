@@ -54,9 +54,10 @@ static int perf_collector_open(const struct env *env, void **ret_state, struct e
 static void put_unit_perf(const struct perf_scrape *p, const struct unit *unit,
 			  const struct perf_counts *c, struct prom *out)
 {
-	const struct prom_label labels[] = {{"manager", "slurm"},
-					    {"hostname", p->env->hostname},
-					    {"uuid", unit->id}};
+	const struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", p->env->hostname},
+		{"uuid", unit->id}};
 
 	for (uint32_t i = 0; i < PERF_KINDS; i++) {
 		if (!(p->kinds & 1u << i))

@@ -18,10 +18,11 @@ static void put_unit_events(const struct env *env, const struct unit *unit,
 	static const struct prom_family covered = {
 		"ceems_perf_event_enabled_seconds_total", PROM_COUNTER,
 		"CPU time of the unit for which an event was asked for"};
-	struct prom_label labels[] = {{"manager", "slurm"},
-				      {"hostname", env->hostname},
-				      {"uuid", unit->id},
-				      {"event", NULL}};
+	struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", env->hostname},
+		{"uuid", unit->id},
+		{"event", NULL}};
 
 	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
 		if (!(asked & t->events & 1u << e))

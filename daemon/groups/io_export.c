@@ -197,10 +197,11 @@ static void put_unit_mounts(struct io_export *e, struct prom *out,
 	buf_reset(&e->labels);
 	for (uint32_t n = 0; n < t->count; n++) {
 		const struct mount_io *m = &t->mounts[n];
-		const struct prom_label labels[] = {{"manager", "slurm"},
-						    {"hostname", e->env->hostname},
-						    {"uuid", unit->id},
-						    {"mountpoint", m->path}};
+		const struct prom_label labels[] = {
+			{"manager", record_manager_name((uint8_t)unit->manager)},
+			{"hostname", e->env->hostname},
+			{"uuid", unit->id},
+			{"mountpoint", m->path}};
 		/* one that is not wanted has none */
 		bool wanted = io_export_wants(e->env->options, m->path);
 		if (wanted)
@@ -238,7 +239,9 @@ static void put_names(struct prom *out, const struct env *env, const struct unit
 		 "Of these, calls that failed"},
 	};
 	const struct prom_label labels[] = {
-		{"manager", "slurm"}, {"hostname", env->hostname}, {"uuid", unit->id}};
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", env->hostname},
+		{"uuid", unit->id}};
 	const uint64_t values[] = {n->opens,         n->open_errors,   n->creates,
 				   n->create_errors, n->create_errors, n->unlinks,
 				   n->unlink_errors};

@@ -94,7 +94,9 @@ static void put_unit(struct prom *out, const struct env *env, const struct unit 
 		 "Segments that TCP sent again for the unit"},
 	};
 	struct prom_label labels[5] = {
-		{"manager", "slurm"}, {"hostname", env->hostname}, {"uuid", unit->id}};
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", env->hostname},
+		{"uuid", unit->id}};
 
 	put_counts(out, labels, 3, families, t);
 }
