@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Slurm's jobs. What they have used comes from the unit table, which is fed by ring
- * records and by sampling running steps; what they hold at the moment (memory, tasks,
- * pressure) is read here from the job's own control group, through files that stay
- * open. */
+/* Slurm's jobs, and the units of other managers. What they have used comes from the
+ * unit table, which is fed by ring records and by sampling running steps; what they
+ * hold at the moment (memory, tasks, pressure) is read here from the job's own control
+ * group, through files that stay open. */
+#include "daemon/collector_slurm.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/collector.h"
 #include "daemon/env.h"
 #include "daemon/export.h"
 #include "daemon/options.h"
@@ -20,7 +21,6 @@
 #include "lib/log.h"
 #include "lib/parse.h"
 
-#define MANAGER "slurm"
 #define MEMINFO_MAX 16384
 #define NEAR_LIMIT (4u << 20) /* the largest charge at once is a huge page */
 /* how often what changes seldom is read: settings of an administrator, and memory.stat
@@ -34,6 +34,7 @@ struct job_view {
 	char id[RECORD_ID_MAX]; /* a unit found by walking may get its real one later */
 	struct buf labels;
 	struct cgroup_fds *job; /* NULL while no step with a cgroup was seen */
+	uint32_t job_steps;     /* unit's steps_started when it was found */
 	uint32_t cpus;          /* last good count, 0: none yet */
 	uint32_t cpus_steps;    /* unit's steps_started when it was read */
 	uint64_t cpus_until_ns; /* read again then */
@@ -53,6 +54,8 @@ struct step_view {
 
 struct slurm {
 	const struct env *env;
+	struct unit_collector which;
+	const char *manager;
 	struct units *units;
 	struct job_view **views;  /* by index; units_capacity() of them */
 	struct step_view **steps; /* the same; NULL without --collector.slurm.steps */
@@ -84,7 +87,7 @@ static void step_view_free(struct step_view *v)
 	free(v);
 }
 
-static void slurm_close(void *state)
+void unit_collector_close(void *state)
 {
 	struct slurm *s = state;
 
@@ -126,7 +129,8 @@ static void read_host(struct slurm *s)
 	}
 }
 
-static int slurm_open(const struct env *env, void **ret_state, struct err *err)
+int unit_collector_open(const struct env *env, const struct unit_collector *which,
+			void **ret_state, struct err *err)
 {
 	if (!env->units)
 		return err_set(err, -ENODEV, "no unit table");
@@ -134,10 +138,12 @@ static int slurm_open(const struct env *env, void **ret_state, struct err *err)
 	if (!s)
 		return err_set(err, -ENOMEM, "no memory");
 	s->env = env;
+	s->which = *which;
+	s->manager = record_manager_name((uint8_t)which->manager);
 	s->units = env->units;
 	s->view_count = units_capacity(s->units);
 	s->views = calloc(s->view_count, sizeof(*s->views));
-	if (env->options->slurm_steps) {
+	if (which->steps) {
 		s->step_count = steps_capacity(s->units);
 		s->steps = calloc(s->step_count, sizeof(*s->steps));
 	}
@@ -145,7 +151,7 @@ static int slurm_open(const struct env *env, void **ret_state, struct err *err)
 	if (!s->views || !s->gpus || (s->step_count && !s->steps)) {
 		s->view_count = s->views ? s->view_count : 0;
 		s->step_count = s->steps ? s->step_count : 0;
-		slurm_close(s);
+		unit_collector_close(s);
 		return err_set(err, -ENOMEM, "no memory");
 	}
 	read_host(s);
@@ -186,7 +192,7 @@ static int render_labels(const struct slurm *s, const struct unit *unit,
 			 struct buf *out)
 {
 	const struct prom_label labels[] = {
-		{"manager", MANAGER},
+		{"manager", s->manager},
 		{"hostname", s->env->hostname},
 		{"cgrouphostname", unit->node},
 		{"uuid", unit->id},
@@ -215,13 +221,22 @@ static struct job_view *find_job_view(struct slurm *s, uint32_t i,
 	return render_labels(s, unit, &v->labels) < 0 ? NULL : v;
 }
 
-/* The job's control group is the parent of any of its steps'. */
-static void find_job(struct slurm *s, struct job_view *v)
+/* The job's control group is the parent of any of its steps'. Where a unit is one step
+ * after the other, as a VM that is started again, it is the running one's. */
+static void find_job(struct slurm *s, struct job_view *v, const struct unit *unit)
 {
+	bool moves = unit->manager != MANAGER_SLURM;
+
+	if (moves && v->job_steps != unit->steps_started) {
+		cgroup_fds_free(v->job);
+		v->job = NULL;
+		v->memory_known = false;
+		v->job_steps = unit->steps_started;
+	}
 	for (uint32_t i = units_first_step(s->units, v->index);
 	     i != UNITS_NONE && !v->job; i = steps_after(s->units, i)) {
 		const struct step *step = steps_get(s->units, i);
-		if (step->cgroup_count)
+		if (step->cgroup_count && (!moves || step->state == UNIT_RUNNING))
 			v->job =
 				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 					       step->cgroups, step->cgroup_count, true);
@@ -305,8 +320,8 @@ static int read_job_memory(const struct slurm *s, struct job_view *v,
 		.idle = cpu_ns == v->memory_cpu_ns,
 	};
 	bool usable = v->memory_known && now < v->memory_until_ns;
-	int rc = cgroup_read_memory(v->job, s->env->options->slurm_swap,
-				    usable ? &known : NULL, &v->memory, err);
+	int rc = cgroup_read_memory(v->job, s->which.swap, usable ? &known : NULL,
+				    &v->memory, err);
 
 	if (rc < 0)
 		return rc;
@@ -384,7 +399,9 @@ static void read_unit_cpus(const struct slurm *s, struct job_view *v,
 		v->cpus_steps = unit->steps_started;
 		v->cpus_until_ns = now + SETTLED_NS;
 	}
-	cpus = v->cpus ? v->cpus : unit->cpus;
+	/* a VM may run on all CPUs of the host, but has its own number of them */
+	bool by_group = v->cpus && unit->manager == MANAGER_SLURM;
+	cpus = by_group || !unit->cpus ? v->cpus : unit->cpus;
 	if (cpus)
 		unit_values_set(out, COL_CPUS, cpus);
 }
@@ -396,7 +413,7 @@ static int read_job(const struct slurm *s, const struct unit *unit, struct job_v
 
 	if (rc == 0)
 		rc = read_pids(v, out, err);
-	if (rc < 0 || !s->env->options->slurm_psi)
+	if (rc < 0 || !s->which.psi)
 		return rc;
 	rc = read_pressure(v, "cpu", COL_CPU_PSI, COL_CPU_PSI_SOME, out, err);
 	if (rc == 0)
@@ -433,8 +450,8 @@ static void say_unit_failure(struct slurm *s, const struct unit *unit,
 			     const struct err *err)
 {
 	if (log_repeat_due(&s->failing, s->env->boottime_ns()))
-		log_warn("slurm: job %s: %s: its samples are left out of this scrape",
-			 unit->id, err->text);
+		log_warn("%s: unit %s: %s: its samples are left out of this scrape",
+			 s->manager, unit->id, err->text);
 }
 
 /* Whether the CPU time of a step could not be read, so that the unit's sum would be
@@ -462,8 +479,7 @@ static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *uni
 	*out = (struct unit_values){.labels = &v->labels};
 	unit_total(s->units, i, &totals);
 	if (unit->state == UNIT_RUNNING) {
-		if (!v->job)
-			find_job(s, v);
+		find_job(s, v, unit);
 		if (v->job)
 			rc = read_job(s, unit, v, &totals, out, &err);
 		read_unit_cpus(s, v, unit, out);
@@ -508,7 +524,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
-		if (unit->manager != MANAGER_SLURM)
+		if (unit->manager != (uint32_t)s->which.manager)
 			continue;
 		running += unit->state == UNIT_RUNNING;
 		if (!units_exported(u, i, now, policy))
@@ -525,7 +541,8 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 			gpu_maps_export(s->gpus, unit, &v->gpus, out);
 	}
 	if (!any_failed && log_repeat_over(&s->failing))
-		log_info("slurm: the control groups of all jobs can be read again");
+		log_info("%s: the control groups of all units can be read again",
+			 s->manager);
 	export_units(out, s->values, n);
 	*ret_running = running;
 	return 0;
@@ -546,7 +563,7 @@ static struct step_view *step_view_of(struct slurm *s, uint32_t i,
 	v->serial = step_serial(s->units, i);
 	buf_reset(&v->labels);
 	const struct prom_label labels[] = {
-		{"manager", MANAGER},
+		{"manager", s->manager},
 		{"hostname", s->env->hostname},
 		{"cgrouphostname", unit->node},
 		{"uuid", unit->id},
@@ -598,7 +615,7 @@ static int collect_steps(struct slurm *s, struct prom *out)
 	return 0;
 }
 
-static int slurm_collect(void *state, struct prom *out, struct err *err)
+int unit_collector_collect(void *state, struct prom *out, struct err *err)
 {
 	struct slurm *s = state;
 	const struct options *o = s->env->options;
@@ -616,14 +633,26 @@ static int slurm_collect(void *state, struct prom *out, struct err *err)
 		rc = collect_steps(s, out);
 	if (rc < 0)
 		return err_set(err, rc, "no memory");
-	units_node_totals(s->units, MANAGER_SLURM, &totals);
-	export_node(out, MANAGER, s->env->hostname, running, &totals);
+	units_node_totals(s->units, (uint32_t)s->which.manager, &totals);
+	export_node(out, s->manager, s->env->hostname, running, &totals);
 	return prom_error(out) ? err_set(err, prom_error(out), "scrape too large") : 0;
+}
+
+static int slurm_open(const struct env *env, void **ret_state, struct err *err)
+{
+	const struct options *o = env->options;
+
+	return unit_collector_open(env,
+				   &(struct unit_collector){.manager = MANAGER_SLURM,
+							    .steps = o->slurm_steps,
+							    .swap = o->slurm_swap,
+							    .psi = o->slurm_psi},
+				   ret_state, err);
 }
 
 const struct collector collector_slurm = {
 	.name = "slurm",
 	.open = slurm_open,
-	.collect = slurm_collect,
-	.close = slurm_close,
+	.collect = unit_collector_collect,
+	.close = unit_collector_close,
 };

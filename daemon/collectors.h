@@ -18,6 +18,8 @@ COLLECTOR(gpu, "false", "GPUs of the node, as their driver's library tells of th
 COLLECTOR(hwmon, "false", "Power and energy sensors of the hwmon class.")
 COLLECTOR(infiniband, "false", "InfiniBand ports of the node.")
 COLLECTOR(ipmi_dcmi, "false", "Power of the node as its BMC says by IPMI (DCMI).")
+COLLECTOR(libvirt, "false", "Virtual machines of which ceems-libvirt tells, one by one and "
+	"summed.")
 COLLECTOR(meminfo, "true", "Memory of the node.")
 COLLECTOR(model, "true", "Power of a machine without a power sensor, estimated from "
 	"how busy its CPUs are; see energy.model.")

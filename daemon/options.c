@@ -176,6 +176,15 @@ const struct conf_opt options_table[] = {
 	ROW("collector.slurm.slurmd-path", CONF_STRING, slurmd_path, "slurmd",
 	    "The slurmd that is asked for the node's GPUs, with slurmd -G."),
 
+	ROW("collector.libvirt.swap-memory-metrics", CONF_BOOL, libvirt_swap, "false",
+	    "Also export swap of virtual machines."),
+	ROW("collector.libvirt.psi-metrics", CONF_BOOL, libvirt_psi, "false",
+	    "Also export pressure stall times of virtual machines."),
+	ROW("collector.libvirt.xml-dir", CONF_STRING, libvirt_xml_dir,
+	    "/etc/libvirt/qemu",
+	    "Accepted, not read: ceems-libvirt asks libvirt itself, which also knows "
+	    "transient domains."),
+
 	ROW("collector.gpu.type", CONF_STRING, gpu_type, "",
 	    "Accepted for tests: nvidia, amd or nogpu.", .flags = CONF_HIDDEN),
 	ROW("collector.gpu.nvidia-smi-path", CONF_STRING, nvidia_smi_path, "",
@@ -349,7 +358,7 @@ const struct conf_opt options_table[] = {
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
 	LATER("collector.k8s"),
-	LATER("collector.libvirt"),
+	LATER("collector.libvirt.blkio-metrics"),
 	LATER("discoverer"),
 	LATER("profiling"),
 };

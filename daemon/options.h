@@ -96,6 +96,8 @@ struct options {
 	int cgroup_version;     /* enum options_cgroup_version */
 
 	bool slurm_steps, slurm_swap, slurm_psi;
+	bool libvirt_swap, libvirt_psi;
+	char *libvirt_xml_dir; /* accepted, not read */
 	struct conf_list
 		slurm_nodes; /* nodes whose control groups are ours; empty: all */
 	char *gpu_order_map;

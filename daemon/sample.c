@@ -25,6 +25,7 @@ struct sampled {
 	uint64_t rss_bytes;     /* by sample_memory(); 0: not known */
 	uint64_t cpus_until_ns; /* of a job: read again then */
 	uint32_t cpus;          /* 0: not known */
+	uint32_t steps;         /* of a job: steps_started when fds were opened */
 };
 
 struct sample {
@@ -221,10 +222,18 @@ static struct cgroup_fds *job_fds(struct sample *s, uint32_t i)
 		d->serial = unit_serial(u, i);
 		d->cpus_until_ns = d->cpus = 0;
 	}
+	/* the control group of a VM that was started again is another one */
+	const struct unit *unit = units_get(u, i);
+	bool moves = unit->manager != MANAGER_SLURM;
+	if (moves && d->steps != unit->steps_started) {
+		cgroup_fds_free(d->fds);
+		d->fds = NULL;
+		d->steps = unit->steps_started;
+	}
 	for (uint32_t k = units_first_step(u, i); k != UNITS_NONE && !d->fds;
 	     k = steps_after(u, k)) {
 		const struct step *step = steps_get(u, k);
-		if (step->cgroup_count)
+		if (step->cgroup_count && (!moves || step->state == UNIT_RUNNING))
 			d->fds =
 				cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
 					       step->cgroups, step->cgroup_count, true);

@@ -93,6 +93,12 @@ static void describe_step(struct units_transaction *w)
 	}
 }
 
+/* An adapter found it: its control group had counted before. */
+static bool was_running(const struct record *r)
+{
+	return r->type == RECORD_STEP_START && r->flags & RECORD_RUNNING;
+}
+
 /* Finds or creates r's unit, in the working copy. False: no room. */
 static bool take_record_unit(struct units_transaction *w, bool synthetic)
 {
@@ -133,7 +139,9 @@ static bool take_record_unit(struct units_transaction *w, bool synthetic)
 			      .het_job = RECORD_NO_VAL,
 			      .first_step = UNITS_NONE,
 			      .marks = (synthetic ? UNIT_DISCOVERED : 0u) |
-				       (synthetic || units_anew(u) ? UNIT_UNREAD : 0u),
+				       (synthetic || units_anew(u) || was_running(r)
+						? UNIT_UNREAD
+						: 0u),
 			      .started_realtime_ns = r->realtime_ns,
 			      .started_boottime_ns = r->boottime_ns};
 	memcpy(unit->id, r->unit, sizeof(unit->id));
@@ -175,6 +183,7 @@ static bool take_step(struct units_transaction *w, bool synthetic)
 				.step = r->step,
 				.discovered =
 					synthetic || u->recalling ||
+					(w->unit_new && was_running(r)) ||
 					(r->type == RECORD_STEP_STOP && units_anew(u)),
 				.started_boottime_ns = r->boottime_ns};
 	if (synthetic && (w->unit.marks & UNIT_FOUND))
@@ -370,7 +379,7 @@ static int apply_start(struct units_transaction *w, bool synthetic, struct err *
 	describe_step(w);
 	if (r->step == RECORD_STEP_EXTERN)
 		w->unit.marks |= UNIT_DEFINITE;
-	if (!synthetic && !w->u->recalling)
+	if (!synthetic && !w->u->recalling && !was_running(r))
 		w->step.discovered = 0;
 	/* A step that was given up comes back; an older start of an ended one does not
 	 * bring it back. */

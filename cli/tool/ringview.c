@@ -117,9 +117,9 @@ static void put_view_text(struct buf *b, const char *name, const char *s)
 static void put_flags(struct buf *b, uint32_t flags)
 {
 	static const char *const names[] = {
-		"cut",           "last",         "perf_hardware",
-		"perf_software", "perf_cache",   "report_text",
-		"report_json",   "gpus_trusted", "signalled",
+		"cut",        "last",        "perf_hardware", "perf_software",
+		"perf_cache", "report_text", "report_json",   "gpus_trusted",
+		"signalled",  "running",
 	};
 	bool first = true;
 

@@ -91,6 +91,8 @@ enum record_flag {
 	RECORD_GPUS_TRUSTED = 1
 			      << 7, /* gpus was set by Slurm itself, not by the user */
 	RECORD_SIGNALLED = 1 << 8,  /* exit_status is from a signal */
+	RECORD_RUNNING = 1 << 9, /* start: it ran before the adapter looked; what it has
+				    used by now is not of this moment */
 };
 
 /* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK

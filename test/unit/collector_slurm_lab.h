@@ -27,6 +27,8 @@
 /* The slurm collector on fixture trees, with a real unit table that is fed records. */
 
 extern const struct collector collector_slurm;
+/* Whose units a test is about, before lab_init() */
+static const struct collector *lab_collector = &collector_slurm;
 
 #define V1_ALL                                                                         \
 	(CGROUP_CPUACCT | CGROUP_MEMORY | CGROUP_CPUSET | CGROUP_CPU | CGROUP_PIDS |   \
@@ -99,13 +101,13 @@ static inline void lab_open(struct lab *l)
 {
 	struct err err;
 
-	if (collector_slurm.open(&l->env, &l->state, &err) < 0)
+	if (lab_collector->open(&l->env, &l->state, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
 static inline void lab_done(struct lab *l)
 {
-	collector_slurm.close(l->state);
+	lab_collector->close(l->state);
 	sample_free(l->sampler);
 	units_close(l->env.units);
 	prom_free(l->prom);
@@ -182,7 +184,7 @@ static inline void scrape(struct lab *l)
 
 	prom_reset(l->prom);
 	buf_reset(&l->text);
-	if (collector_slurm.collect(l->state, l->prom, &err) < 0)
+	if (lab_collector->collect(l->state, l->prom, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(prom_render(l->prom, PROM_TEXT, &l->text), 0);
 }

@@ -216,7 +216,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.netdev.device-include=^eth\\d+$", "write [0-9]"},
 		{"--collector.netdev.device-exclude=\\\\\\pL", "\\p is not known"},
-		{"--collector.libvirt", "collector.libvirt"}, /* of a later version */
+		{"--collector.k8s", "collector.k8s"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"--collector.ipmi_dcmi.cmd=ipmitool",
 		 "must begin with an absolute path"},

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Virtual machines on a hybrid host, where libvirt has no group of cpuacct. */
+#include "daemon/found.h"
+#include "daemon/units_found.h"
+#include "test/unit/collector_slurm_lab.h"
+
+extern const struct collector collector_libvirt;
+
+#define VM "5b8f7fd4-0000-4000-8000-000000000001"
+#define FIRST "/machine/qemu-1-instance-00000042.libvirt-qemu"
+#define SECOND "/machine/qemu-2-instance-00000042.libvirt-qemu"
+#define BITS (CGROUP_UNIFIED | CGROUP_MEMORY | CGROUP_CPUSET)
+
+static struct record domain(enum record_type type, uint32_t run, const char *path)
+{
+	struct record r;
+
+	record_init(&r, type, MANAGER_LIBVIRT);
+	record_set(&r, r.unit, sizeof(r.unit), VM);
+	r.step = run;
+	r.boottime_ns = now_ns;
+	r.realtime_ns = test_realtime();
+	r.cpus = 2;
+	r.memory_bytes = 512 << 20;
+	assert_true(record_add_cgroup(&r, BITS, path));
+	return r;
+}
+
+static void apply_domain(struct lab *l, enum record_type type, uint32_t run,
+			 const char *path)
+{
+	struct record r = domain(type, run, path);
+
+	apply(l, &r);
+}
+
+static void lab_begin(struct lab *l)
+{
+	lab_collector = &collector_libvirt;
+	lab_init(l, "test/fixture/libvirt");
+}
+
+static void golden_of_a_virtual_machine(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	apply_domain(&l, RECORD_STEP_START, 7, FIRST);
+	sample(&l);
+	lab_open(&l);
+	scrape(&l);
+	golden_scrape("collector_libvirt", l.prom);
+	lab_done(&l);
+}
+
+static void machine_that_is_started_again_goes_on(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	apply_domain(&l, RECORD_STEP_START, 7, FIRST);
+	sample(&l);
+	lab_open(&l);
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_memory_used_bytes", VM),
+			    "300000000");
+	now_ns += NSEC_PER_SEC;
+	apply_domain(&l, RECORD_STEP_STOP, 7, FIRST);
+	apply_domain(&l, RECORD_STEP_START, 8, SECOND);
+	sample(&l);
+	scrape(&l);
+	/* 6 s and 0.4 s of two control groups; memory of the one that is there */
+	assert_string_equal(value(&l, "ceems_compute_unit_cpu_user_seconds_total", VM),
+			    "6.4");
+	assert_string_equal(value(&l, "ceems_compute_unit_memory_used_bytes", VM),
+			    "200000000");
+	assert_int_equal(lines(&l, "ceems_compute_unit_cpu_user_seconds_total", VM), 1);
+	assert_string_equal(value(&l, "ceems_units_started_total", "libvirt"), "1");
+	uint64_t rss;
+	assert_true(sample_job_rss(l.sampler, units_next(l.env.units, 0), &rss));
+	assert_int_equal(rss, 150000000);
+	lab_done(&l);
+}
+
+static void its_cpus_are_its_own_and_may_change(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	apply_domain(&l, RECORD_STEP_START, 7, FIRST);
+	lab_open(&l);
+	scrape(&l);
+	/* its cpuset has all eight of the host */
+	assert_string_equal(value(&l, "ceems_compute_unit_cpus", VM), "2");
+	struct record r = domain(RECORD_STEP_START, 7, FIRST);
+	r.cpus = 3;
+	apply(&l, &r);
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_cpus", VM), "3");
+	assert_string_equal(value(&l, "ceems_compute_units", "libvirt"), "1");
+	lab_done(&l);
+}
+
+static void one_that_ran_before_has_what_it_had_used_apart(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	struct record r = domain(RECORD_STEP_START, 7, FIRST);
+	r.flags = RECORD_RUNNING;
+	apply(&l, &r);
+	uint32_t i = units_next(l.env.units, 0);
+	assert_int_equal(units_unread(l.env.units), 1);
+	found_read_units(&l.env, l.sampler, NULL, true);
+	assert_int_equal(units_unread(l.env.units), 0);
+	const struct report_before *b = &unit_before(l.env.units, i)->all;
+	assert_int_equal(b->cpu_user_ns + b->cpu_system_ns, 9 * NSEC_PER_SEC);
+
+	/* the adapter was started again: nothing happens to what is known */
+	apply(&l, &r);
+	assert_int_equal(units_unread(l.env.units), 0);
+	/* and one that starts now has nothing before */
+	r = domain(RECORD_STEP_START, 9, SECOND);
+	record_set(&r, r.unit, sizeof(r.unit), "other");
+	apply(&l, &r);
+	assert_int_equal(units_unread(l.env.units), 0);
+	lab_done(&l);
+}
+
+static void jobs_of_slurm_are_not_its(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	start(&l, "41", 0, "/slurm_n1/uid_1000/job_41/step_0", V1_ALL);
+	lab_open(&l);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_", ""), 0);
+	assert_string_equal(value(&l, "ceems_compute_units", "libvirt"), "0");
+	lab_done(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(golden_of_a_virtual_machine),
+		cmocka_unit_test(machine_that_is_started_again_goes_on),
+		cmocka_unit_test(its_cpus_are_its_own_and_may_change),
+		cmocka_unit_test(one_that_ran_before_has_what_it_had_used_apart),
+		cmocka_unit_test(jobs_of_slurm_are_not_its),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
