@@ -8,6 +8,7 @@
 #include "daemon/groups/io_export.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_hardware.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/perf_kinds.h"
@@ -88,6 +89,8 @@ void unit_finals_look(struct unit_finals *f)
 	const struct step_groups *g = f->env->step_groups;
 	uint32_t unit;
 
+	if (f->env->unit_hardware)
+		unit_hardware_update(f->env->unit_hardware);
 	for (uint32_t i = 0; i < f->slot_count; i++)
 		f->unit_of[i] = UNITS_NONE;
 	for (uint32_t slot = 0; (slot = step_groups_next(g, slot, &unit)) != UINT32_MAX;
@@ -249,6 +252,33 @@ static void fill_events(const struct unit_finals *f, uint32_t unit,
 	report_count_set(c, COUNT_CPU_MIGRATIONS, p.migrations);
 }
 
+static void fill_hardware(const struct unit_finals *f, uint32_t unit,
+			  struct report_counts *c)
+{
+	const struct env *env = f->env;
+	uint32_t asked = unit_hardware_asked(env->options, units_get(env->units, unit));
+	struct hardware_total t;
+	uint64_t enabled_ns = 0, running_ns = 0;
+
+	_Static_assert(COUNT_HARDWARE + HARDWARE_EVENTS == COUNT_EVENTS_ENABLED_NS,
+		       "room for all events");
+	unit_hardware_total(env->unit_hardware, unit, &t);
+	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
+		if (!(asked & t.events & 1u << e))
+			continue;
+		report_count_set(c, COUNT_HARDWARE + e, t.values[e]);
+		/* of the one that had the shortest time */
+		if (!enabled_ns || t.enabled_ns[e] < enabled_ns)
+			enabled_ns = t.enabled_ns[e];
+		if (!running_ns || t.running_ns[e] < running_ns)
+			running_ns = t.running_ns[e];
+	}
+	if (!(asked & t.events))
+		return;
+	report_count_set(c, COUNT_EVENTS_ENABLED_NS, enabled_ns);
+	report_count_set(c, COUNT_EVENTS_RUNNING_NS, running_ns);
+}
+
 void unit_finals_fill(const struct unit_finals *f, uint32_t unit, struct report *r)
 {
 	const struct env *env = f->env;
@@ -261,4 +291,6 @@ void unit_finals_fill(const struct unit_finals *f, uint32_t unit, struct report 
 		fill_network(f, unit, &r->counts);
 	if (env->unit_perf && perf_is_asked(env->options, units_get(env->units, unit)))
 		fill_events(f, unit, &r->counts);
+	if (env->unit_hardware)
+		fill_hardware(f, unit, &r->counts);
 }

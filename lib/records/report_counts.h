@@ -39,6 +39,13 @@ enum report_count {
 	COUNT_MAJOR_FAULTS,
 	COUNT_CONTEXT_SWITCHES,
 	COUNT_CPU_MIGRATIONS,
+	/* hardware and cache events, in the order of enum hardware_event; scaled up for
+	 * the time in which others had the CPU's counters */
+	COUNT_HARDWARE,
+	/* of the unit's CPU time: in which these events were enabled, and in which they
+	 * had a counter */
+	COUNT_EVENTS_ENABLED_NS = COUNT_HARDWARE + 19,
+	COUNT_EVENTS_RUNNING_NS,
 	REPORT_COUNTS
 };
 #define COUNT_FILES 6u       /* counts that a mount has, the first ones */

@@ -5,7 +5,7 @@
 # "cycles" are the nanoseconds that its control group has in cpuacct. vm_hardware.sh has a CPU that counts.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../port.sh"
-for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
+for c in curl jq python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
 [ -x "$BUILD/clock_opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
 why=$("$BUILD/clock_opener" --collector.perf --collector.perf.events=524287 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
 
@@ -20,6 +20,7 @@ keeper=$SCRATCH/keeper # as systemd
 mkdir -m 755 "$keeper"
 python3 test/fake/fd_keeper.py "$keeper" "$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
 	--collector.perf.hardware-events --collector.perf.hardware-cache-events --opener.path="$BUILD/clock_opener" \
+	--reports.enabled --reports.spool="$SCRATCH/spool" \
 	--unit.linger=10m --unit.min-export=0 </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
@@ -83,6 +84,12 @@ step_remove 0
 ok "the step has ended" wait_for 60 grep -q "unit $job step 0: ended without a stop record" "$SCRATCH/ceemsd.log"
 scrape
 ok "its counts stay" [ "$(value cpucycles_total)" -ge "$cycles" ]
+finals() { jq -sc "[.[] | select(.kind == \"final\" and .unit == \"$job\")] | $1" "$SCRATCH/records"; }
+final() { "$BUILD/ceems_tool" spool "$SCRATCH/spool" >"$SCRATCH/records" 2>/dev/null && [ "$(finals 'length > 0')" = true ]; }
+ok "its final report comes" wait_for 120 final
+scrape
+is "with the same counts" "$(finals '.[-1].counts.cpu_cycles')" "$(value cpucycles_total)"
+is "those that were never counted are absent" "$(finals '.[-1].counts | [has("cpu_cycles", "l1d_reads", "events_enabled_ns", "ref_cpu_cycles", "cache_references", "cache_misses")]')" "[true,true,true,false,false,false]"
 kill "$daemon"
 wait "$daemon"
 is "ceemsd ends well" $? 0

@@ -7,6 +7,7 @@
 
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_finals.h"
 #include "daemon/groups/unit_hardware.h"
 #include "lib/records/perf_cells.h"
 #include "test/unit/group_lab.h"
@@ -266,6 +267,64 @@ static void an_event_that_never_counts_is_absent_until_it_does(void **state)
 			 HARDWARE_NOT_ASKED);
 }
 
+static struct report final;
+
+static bool has_final_count(unsigned count, uint64_t value)
+{
+	return report_count_known(&final.counts, count) &&
+	       final.counts.values[count] == value;
+}
+
+static void tell_final(uint32_t unit)
+{
+	report_init(&final, REPORT_FINAL, MANAGER_SLURM);
+	assert_int_equal(unit_finals_new(&n.env, &n.env.unit_finals), 0);
+	unit_finals_fill(n.env.unit_finals, unit, &final);
+	unit_finals_free(n.env.unit_finals);
+	n.env.unit_finals = NULL;
+}
+
+static void what_ran_in_a_unit_is_in_its_final_report(void **state)
+{
+	uint32_t unit = start_unit("7", 3, RECORD_PERF_HW);
+	uint64_t known =
+		UINT64_C(3) << COUNT_HARDWARE | UINT64_C(3) << COUNT_EVENTS_ENABLED_NS;
+
+	(void)state;
+	play_counts(3, GROUP_CYCLES, 0, (struct hardware_counts){{100, 300}, 40, 10});
+	play_counts(3, GROUP_BRANCHES, 0, (struct hardware_counts){{0, 0}, 40, 0});
+	/* not asked for */
+	play_counts(3, GROUP_L1D, 0, (struct hardware_counts){{5}, 40, 40});
+	kernel_slots.slots[3].has = GROUP_SLOT_CPU;
+	tell_final(unit);
+	assert_int_equal(final.counts.known, 0); /* it still runs */
+	kernel_slots.slots[3].ended_ns = 2 * NSEC_PER_SEC;
+	kernel_slots.slots[3].state = GROUP_SLOT_ENDED;
+	tell_final(unit);
+	assert_int_equal(final.counts.known, known);
+	assert_true(has_final_count(COUNT_HARDWARE + HARDWARE_CYCLES, 400));
+	assert_true(has_final_count(COUNT_HARDWARE + HARDWARE_INSTRUCTIONS, 1200));
+	assert_true(has_final_count(COUNT_EVENTS_ENABLED_NS, 40));
+	assert_true(has_final_count(COUNT_EVENTS_RUNNING_NS, 10));
+}
+
+static void names_of_counts_are_those_of_the_events(void **state)
+{
+	(void)state;
+	assert_string_equal(report_count_name(COUNT_HARDWARE + HARDWARE_CYCLES),
+			    "cpu_cycles");
+	assert_string_equal(report_count_name(COUNT_HARDWARE + HARDWARE_BRANCH_MISSES),
+			    "branch_misses");
+	assert_string_equal(report_count_name(COUNT_HARDWARE + HARDWARE_LL_READ_MISSES),
+			    "llc_read_misses");
+	assert_string_equal(
+		report_count_name(COUNT_HARDWARE + HARDWARE_BPU_READ_MISSES),
+		"bpu_read_misses");
+	assert_string_equal(report_count_name(COUNT_EVENTS_ENABLED_NS),
+			    "events_enabled_ns");
+	assert_null(report_count_name(REPORT_COUNTS));
+}
+
 static void units_are_shown_the_kinds_that_they_ask_for(void **state)
 {
 	const struct hardware_counts some = {{9, 9}, 9, 9};
@@ -330,6 +389,8 @@ int main(void)
 		TEST(counts_stay_when_a_step_has_ended),
 		TEST(an_event_that_never_had_a_counter_is_absent),
 		TEST(an_event_that_never_counts_is_absent_until_it_does),
+		TEST(what_ran_in_a_unit_is_in_its_final_report),
+		cmocka_unit_test(names_of_counts_are_those_of_the_events),
 		TEST(units_are_shown_the_kinds_that_they_ask_for),
 		TEST(events_are_armed_while_a_unit_asks),
 	};

@@ -18,7 +18,7 @@ loop=$BUILD/known_loop
 
 "$BUILD/ceems-opener" --collector.perf --collector.perf.events=524287 2>&1 | sed 's/^/# /'
 "$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.perf.hardware-events --collector.perf.hardware-cache-events \
-	--unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
+	--reports.enabled --reports.spool="$SCRATCH/spool" --unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
 ok "ceemsd starts" wait_for 60 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
@@ -27,6 +27,7 @@ mkdir "$scope/job_1" && down "$scope/job_1" && mkdir "$scope/job_1/step_0" && do
 	mkdir "$scope/job_1/step_0/slurm" "$scope/job_1/step_0/user" && down "$scope/job_1/step_0/user" && mkdir "$tasks"
 cp /bin/bash "$SCRATCH/slurmstepd"
 (echo "$BASHPID" >"$scope/job_1/step_0/slurm/cgroup.procs" && exec "$SCRATCH/slurmstepd" -c "sleep 1000 & echo \$! >$tasks/cgroup.procs; wait") &
+stepd=$!
 inside() { (echo "$BASHPID" >"$tasks/cgroup.procs" && exec "$@"); }
 # what sleeps when it comes into the step executes nothing there
 known() { inside "$loop" 1; scrape && [ -n "$(value instructions_total)" ]; }
@@ -77,7 +78,18 @@ echo "# measured for $share of the time"
 ok "and is scaled" [ "${share%%.*}" = 0 ]
 kill $crowd
 is "events that this processor does not have are absent" "$(value branch_instructions_total)$(value cache_ll_read_hits_total) $(node_value event_available BranchInstr)" " 0"
+
+# the step ends; its final report goes to the host, which can read it
+kill -9 $(cat "$tasks/cgroup.procs") $stepd
+wait $stepd 2>/dev/null
+ended() { rmdir "$tasks" "$scope/job_1/step_0/user" "$scope/job_1/step_0/slurm" "$scope/job_1/step_0" "$scope/job_1" 2>/dev/null; [ ! -e "$scope/job_1" ]; }
+ok "the step's control groups are removed" wait_for 60 ended
+reported() { scrape && grep -q '^ceems_reports_written_total{.*kind="final"} [1-9]' "$SCRATCH/metrics"; }
+ok "its end is reported" wait_for 120 reported
+scrape
+echo "# counted $(value instructions_total)"
 kill "$daemon"
 wait "$daemon"
 is "ceemsd ends well" $? 0
+(cd "$SCRATCH" && tar c spool) | /bin/busybox gzip | base64 -w 900 | sed 's/^/# spool /'
 tap_done
