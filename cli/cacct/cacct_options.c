@@ -36,7 +36,7 @@
 #define FORMAT_COUNTS                                                                  \
 	"JobID,JobName,State,Elapsed,FileRead,FileReads,FileWrite,FileWrites,"         \
 	"FileOpens,NetIn,NetOut,NetResent,MinorFaults,MajorFaults,CtxSwitches,"        \
-	"CPUMigrations"
+	"CPUMigrations,IPC,CPUFreq,CacheMissRate"
 
 enum {
 	OPT_JSON = 256,

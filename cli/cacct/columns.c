@@ -34,6 +34,10 @@ static const struct column table[] = {
 	C("AveCPU", NULL, SPAN, 10, AVE_CPU_S, "CPU time of a step, by tasks"),
 	C("AveRSS", NULL, BYTES, 10, AVE_RSS_BYTES,
 	  "memory peaks of a step's nodes, by tasks"),
+	C("BranchMissRate", NULL, RATIO, 14, BRANCH_MISS_RATIO,
+	  "branches that its CPUs predicted wrongly"),
+	C("CacheMissRate", NULL, RATIO, 13, CACHE_MISS_RATIO,
+	  "accesses to the last cache that found nothing there"),
 	C("Cluster", NULL, TEXT, 10, CLUSTER, "cluster"),
 	C("Comment", NULL, TEXT, 14, COMMENT, "comment"),
 	C("Constraints", NULL, TEXT, 19, CONSTRAINTS,
@@ -44,8 +48,11 @@ static const struct column table[] = {
 	C("Container", NULL, TEXT, 19, CONTAINER, "folder of its OCI container"),
 	C("Coverage", NULL, RATIO, 8, COVERAGE,
 	  "share of the job's life that was observed"),
+	C("CPUCycles", NULL, COUNT, 16, CYCLES, "cycles of its CPUs"),
 	C("CPUEff", "cpuUsage", RATIO, 6, CPU_RATIO,
 	  "CPU time used of CPU time allocated"),
+	C("CPUFreq", NULL, DECIMAL, 7, FREQUENCY_GHZ,
+	  "mean frequency of its CPUs while they ran it, in GHz"),
 	C("CPUHours", NULL, HOURS, 9, CPU_ALLOC_S,
 	  "allocated CPUs times elapsed time, in hours"),
 	C("CPUMigrations", NULL, COUNT, 13, MIGRATIONS,
@@ -68,6 +75,8 @@ static const struct column table[] = {
 	C("EnergyPackage", NULL, WH, 13, PACKAGE_J, "Wh of processors"),
 	C("EnergyPsys", NULL, WH, 10, PSYS_J, "Wh of the platform as RAPL has it"),
 	C("EnergyWh", NULL, WH, 9, ENERGY_J, "Wh of all of it"),
+	C("EventsEff", NULL, RATIO, 9, EVENTS_RATIO,
+	  "share of its CPU time in which CPU events were counted"),
 	C("ExitCode", NULL, TEXT, 8, EXIT, "exit code and signal"),
 	C("Extra", NULL, TEXT, 14, EXTRA, "what --extra said"),
 	C("FailedNode", NULL, TEXT, 8, FAILED_NODE, "node whose failure ended it"),
@@ -99,13 +108,20 @@ static const struct column table[] = {
 	C("Group", NULL, TEXT, 9, GROUP, "group"),
 	C("HostEnergy", "hostEnergy", KWH, 10, CPU_SIDE_J,
 	  "kWh beside GPUs, as the peer has it"),
+	C("Instructions", NULL, COUNT, 16, INSTRUCTIONS,
+	  "instructions that its CPUs executed"),
 	C("IORead", NULL, BYTES, 10, IO_READ_BYTES, "bytes read"),
 	C("IOWrite", NULL, BYTES, 10, IO_WRITE_BYTES, "bytes written"),
+	C("IPC", NULL, DECIMAL, 6, IPC, "instructions per cycle"),
 	C("JobID", NULL, JOB_ID, 12, UUID, "job, array task or step"),
 	C("JobIDRaw", "uuid", TEXT, 12, UUID, "job id as a number"),
 	C("JobName", "Name", TEXT, 10, NAME, "name"),
 	C("Jobs", NULL, COUNT, 8, JOBS, "jobs of a row of cacct usage"),
+	C("L1MissRate", NULL, RATIO, 10, L1_MISS_RATIO,
+	  "reads from the first cache that found nothing there"),
 	C("Licenses", NULL, TEXT, 10, LICENSES, "licences"),
+	C("LLCMissRate", NULL, RATIO, 11, LLC_MISS_RATIO,
+	  "reads from the last cache that found nothing there"),
 	C("MajorFaults", NULL, COUNT, 11, MAJOR_FAULTS,
 	  "page faults that read from a device"),
 	C("MaxRSS", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
@@ -439,6 +455,9 @@ static void put_column_number(struct buf *out, const struct column *c, double v,
 		break;
 	case COLUMN_RATIO:
 		buf_printf(out, "%.1f%%", v * 100);
+		break;
+	case COLUMN_DECIMAL:
+		buf_printf(out, "%.2f", v);
 		break;
 	case COLUMN_JOULES:
 		if (strcmp(c->name, "ConsumedEnergyRaw") == 0)

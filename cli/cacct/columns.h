@@ -22,6 +22,7 @@ enum column_kind {
 	COLUMN_COUNT,
 	COLUMN_BYTES,
 	COLUMN_RATIO, /* shown in per cent */
+	COLUMN_DECIMAL,
 	COLUMN_JOULES,
 	COLUMN_WH,    /* joules, shown as watt hours */
 	COLUMN_HOURS, /* seconds, shown as hours with decimals */

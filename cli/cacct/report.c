@@ -150,8 +150,8 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		 const char **ret_name, double *ret_ratio, struct buf *t)
 {
 	static const char *const names[REPORT_FACTS] = {
-		"CPU",   "Memory",  "GPU",     "Energy", "CO2e",
-		"Files", "Devices", "Network", "Events", "Coverage"};
+		"CPU",     "Memory",  "GPU",    "Energy", "CO2e",    "Files",
+		"Devices", "Network", "Events", "Cycles", "Coverage"};
 	const struct unit *u = &r->unit;
 	const double *n = u->number;
 
@@ -183,6 +183,9 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		break;
 	case REPORT_EVENTS:
 		report_say_events(n, t);
+		break;
+	case REPORT_CYCLES:
+		report_say_cycles(n, t);
 		break;
 	case REPORT_DEVICES:
 		say_two(t, &n[UNIT_IO_READ_BYTES], &n[UNIT_IO_WRITE_BYTES],
@@ -264,6 +267,7 @@ size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MA
 		buf_puts(&ret[h++], " allowed: a shorter --time may start sooner.");
 	}
 	h += report_put_file_hints(n, &ret[h]);
+	h += report_put_memory_hint(n, &ret[h]);
 	if (n[UNIT_GPUS] > 0 && n[UNIT_GPU_RATIO] < 0.25)
 		buf_printf(&ret[h++], "GPUs were idle %.0f%% of the time.",
 			   100 * (1 - n[UNIT_GPU_RATIO]));

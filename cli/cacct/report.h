@@ -35,6 +35,7 @@ enum report_fact {
 	REPORT_DEVICES, /* of files, what reached devices */
 	REPORT_NETWORK,
 	REPORT_EVENTS,
+	REPORT_CYCLES,
 	REPORT_COVERAGE,
 	REPORT_FACTS
 };
@@ -44,7 +45,7 @@ void report_fact(const struct cacct_report *r, enum report_fact what,
 		 const char **ret_name, double *ret_ratio, struct buf *ret_text);
 
 /* Advice for its owner, one per line; "" if there is none. */
-#define REPORT_HINTS_MAX 7
+#define REPORT_HINTS_MAX 8
 size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MAX]);
 
 /* Lines of who, when and where. */

@@ -9,26 +9,43 @@
 #include "cli/cacct/report.h"
 #include "cli/cacct/text.h"
 
-/* A column of both tables: "a+b" is a sum. */
+/* A column of both tables */
 struct place_column {
-	const char *title;
+	const char *title; /* NULL: none */
 	bool bytes;
-	const char *from, *and_from;
+	const char *from, *and_from; /* which is added, */
+	const char *per;             /* and by which it is divided */
 };
 
 static const struct place_column mount_columns[REPORT_AMOUNTS] = {
-	{"Read", true, "read_bytes", NULL},     {"Calls", false, "read_calls", NULL},
-	{"Failed", false, "read_errors", NULL}, {"Written", true, "write_bytes", NULL},
-	{"Calls", false, "write_calls", NULL},  {"Failed", false, "write_errors", NULL},
+	{"Read", true, "read_bytes", NULL, NULL},
+	{"Calls", false, "read_calls", NULL, NULL},
+	{"Failed", false, "read_errors", NULL, NULL},
+	{"Written", true, "write_bytes", NULL, NULL},
+	{"Calls", false, "write_calls", NULL, NULL},
+	{"Failed", false, "write_errors", NULL, NULL},
 };
 static const struct place_column node_columns[REPORT_AMOUNTS] = {
-	{"Read", true, "counts.read_bytes", NULL},
-	{"Written", true, "counts.write_bytes", NULL},
-	{"Received", true, "counts.net_rx_bytes", NULL},
-	{"Sent", true, "counts.net_tx_bytes", NULL},
-	{"Faults", false, "counts.minor_faults", "counts.major_faults"},
-	{"Switches", false, "counts.context_switches", NULL},
+	{"Read", true, "counts.read_bytes", NULL, NULL},
+	{"Written", true, "counts.write_bytes", NULL, NULL},
+	{"Received", true, "counts.net_rx_bytes", NULL, NULL},
+	{"Sent", true, "counts.net_tx_bytes", NULL, NULL},
+	{"Faults", false, "counts.minor_faults", "counts.major_faults", NULL},
+	{"Switches", false, "counts.context_switches", NULL, NULL},
+	{"IPC", false, "counts.instructions", NULL, "counts.cpu_cycles"},
 };
+
+static double read_amount(struct json_object *o, const struct place_column *c)
+{
+	double v = c->title ? unit_json_number(o, c->from) : NAN;
+
+	if (c->title && c->and_from)
+		v += unit_json_number(o, c->and_from);
+	if (!c->title || !c->per)
+		return v;
+	double per = unit_json_number(o, c->per);
+	return per > 0 ? v / per : NAN;
+}
 
 static void read_places(struct json_object *detail, const char *list_name,
 			const char *name, const struct place_column *columns,
@@ -44,12 +61,8 @@ static void read_places(struct json_object *detail, const char *list_name,
 		if (!o || !json_object_is_type(o, json_type_object))
 			continue;
 		p->name = unit_json_text(o, name);
-		for (size_t c = 0; c < REPORT_AMOUNTS; c++) {
-			p->amount[c] = unit_json_number(o, columns[c].from);
-			if (columns[c].and_from)
-				p->amount[c] +=
-					unit_json_number(o, columns[c].and_from);
-		}
+		for (size_t c = 0; c < REPORT_AMOUNTS; c++)
+			p->amount[c] = read_amount(o, &columns[c]);
 		ret->count++;
 	}
 }
@@ -102,6 +115,43 @@ void report_say_events(const double *n, struct buf *t)
 		   n[UNIT_MIGRATIONS]);
 }
 
+static void say_share(struct buf *t, double ratio, const char *what)
+{
+	if (!isnan(ratio))
+		buf_printf(t, ", %.1f%% of %s", 100 * ratio, what);
+}
+
+void report_say_cycles(const double *n, struct buf *t)
+{
+	if (isnan(n[UNIT_IPC]))
+		return;
+	buf_printf(t, "%.2f instructions per cycle", n[UNIT_IPC]);
+	if (n[UNIT_FREQUENCY_GHZ] > 0)
+		buf_printf(t, " at %.2f GHz", n[UNIT_FREQUENCY_GHZ]);
+	say_share(t, n[UNIT_CACHE_MISS_RATIO], "the last cache's accesses missed");
+	say_share(t, n[UNIT_BRANCH_MISS_RATIO], "branches predicted wrongly");
+	if (n[UNIT_EVENTS_RATIO] < 0.99)
+		buf_printf(t, ", counted in %.0f%% of its CPU time",
+			   100 * n[UNIT_EVENTS_RATIO]);
+}
+
+/* Whoever waits for memory executes little, has accesses to the last cache that miss,
+ * and not a few of them. One access to memory takes some 300 cycles. */
+#define WAITS_IPC 0.5
+#define WAITS_MISS_RATIO 0.2
+#define WAITS_MISSES_BY_CYCLE (1.0 / 3000)
+
+size_t report_put_memory_hint(const double *n, struct buf *ret)
+{
+	if (!(n[UNIT_IPC] < WAITS_IPC) || !(n[UNIT_EVENTS_RATIO] > 0.5) ||
+	    !(n[UNIT_CACHE_MISS_RATIO] > WAITS_MISS_RATIO) ||
+	    !(n[UNIT_CACHE_MISSES] > WAITS_MISSES_BY_CYCLE * n[UNIT_CYCLES]))
+		return 0;
+	buf_printf(ret, "Its CPUs waited for memory: %.2f instructions per cycle.",
+		   n[UNIT_IPC]);
+	return 1;
+}
+
 /* A million calls of less than a page: each costs more than what it moves. */
 #define TINY_BYTES 4096
 #define TINY_CALLS 1e6
@@ -134,6 +184,8 @@ static void put_amount(struct buf *out, const struct place_column *c, double v)
 		return;
 	if (c->bytes)
 		report_put_bytes(out, v);
+	else if (c->per)
+		buf_printf(out, "%.2f", v);
 	else
 		buf_printf(out, "%.0f", v);
 }
@@ -145,17 +197,17 @@ static const char *mount_name(const struct report_place *m)
 
 void report_put_mounts_text(const struct cacct_report *r, struct buf *out)
 {
-	static const int widths[REPORT_AMOUNTS] = {10, 9, 7, 10, 9, 7};
+	static const int widths[REPORT_AMOUNTS] = {10, 9, 7, 10, 9, 7, 0};
 
 	if (!r->mounts.count)
 		return;
 	buf_puts(out, "\n  Mount               ");
-	for (size_t c = 0; c < REPORT_AMOUNTS; c++)
+	for (size_t c = 0; c < REPORT_AMOUNTS && mount_columns[c].title; c++)
 		buf_printf(out, " %*s", widths[c], mount_columns[c].title);
 	for (size_t i = 0; i < r->mounts.count; i++) {
 		buf_puts(out, "\n  ");
 		text_put_field(out, mount_name(&r->mounts.place[i]), 20, true);
-		for (size_t c = 0; c < REPORT_AMOUNTS; c++) {
+		for (size_t c = 0; c < REPORT_AMOUNTS && mount_columns[c].title; c++) {
 			auto_buf struct buf cell = BUF_INIT;
 			put_amount(&cell, &mount_columns[c],
 				   r->mounts.place[i].amount[c]);
@@ -173,7 +225,7 @@ static void put_html_row(const char *name, const struct place_column *columns,
 	buf_puts(out, "<tr><td>");
 	text_put(out, TEXT_HTML, name);
 	buf_puts(out, "</td>");
-	for (size_t c = 0; c < REPORT_AMOUNTS; c++) {
+	for (size_t c = 0; c < REPORT_AMOUNTS && columns[c].title; c++) {
 		buf_puts(out, "<td class=\"n\">");
 		put_amount(out, &columns[c], amount[c]);
 		buf_puts(out, "</td>");
@@ -185,7 +237,7 @@ static void put_html_head(const char *title, const char *first,
 			  const struct place_column *columns, struct buf *out)
 {
 	buf_printf(out, "<h2>%s</h2>\n<table>\n<tr><th>%s</th>", title, first);
-	for (size_t c = 0; c < REPORT_AMOUNTS; c++)
+	for (size_t c = 0; c < REPORT_AMOUNTS && columns[c].title; c++)
 		buf_printf(out, "<th class=\"n\">%s</th>", columns[c].title);
 	buf_puts(out, "</tr>\n");
 }

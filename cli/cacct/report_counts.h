@@ -8,7 +8,7 @@
 
 /* What the kernel counted for a unit, in both forms of its report. */
 
-#define REPORT_AMOUNTS 6u
+#define REPORT_AMOUNTS 7u
 #define REPORT_PLACES_MAX 256u
 
 /* A mount or a node, and its amounts; NAN: unknown */
@@ -32,8 +32,11 @@ void report_read_counts(struct cacct_report *r, struct json_object *detail);
 void report_say_files(const double *n, struct buf *t);
 void report_say_resent(const double *n, struct buf *t);
 void report_say_events(const double *n, struct buf *t);
+void report_say_cycles(const double *n, struct buf *t);
 /* At most two. Returns how many. */
 size_t report_put_file_hints(const double *n, struct buf *ret);
+/* At most one. */
+size_t report_put_memory_hint(const double *n, struct buf *ret);
 
 void report_put_mounts_text(const struct cacct_report *r, struct buf *out);
 void report_put_counts_html(const struct cacct_report *r, struct buf *out);

@@ -108,6 +108,9 @@ static const struct {
 	{UNIT_MAJOR_FAULTS, 1, "counts.major_faults"},
 	{UNIT_SWITCHES, 1, "counts.context_switches"},
 	{UNIT_MIGRATIONS, 1, "counts.cpu_migrations"},
+	{UNIT_CYCLES, 1, "counts.cpu_cycles"},
+	{UNIT_INSTRUCTIONS, 1, "counts.instructions"},
+	{UNIT_CACHE_MISSES, 1, "counts.cache_misses"},
 	{UNIT_CPU_S, 1, "cpu_seconds"},
 	{UNIT_ENERGY_J, 1, "energy_joules.total"},
 	{UNIT_CPU_SIDE_J, 3.6e6, "total_cpu_energy_usage_kwh.total"},
@@ -368,6 +371,35 @@ static void read_both_families(struct unit *u, struct json_object *o)
 					unit_json_number(o, both[i].ipv6);
 }
 
+/* Of events that the CPU counted at the same time */
+static void read_event_ratios(struct unit *u, struct json_object *o)
+{
+	static const struct {
+		enum unit_number to;
+		const char *of, *by;
+	} ratios[] = {
+		{UNIT_IPC, "counts.instructions", "counts.cpu_cycles"},
+		{UNIT_FREQUENCY_GHZ, "counts.cpu_cycles", "counts.events_enabled_ns"},
+		{UNIT_CACHE_MISS_RATIO, "counts.cache_misses",
+		 "counts.cache_references"},
+		{UNIT_BRANCH_MISS_RATIO, "counts.branch_misses", "counts.branches"},
+		{UNIT_L1_MISS_RATIO, "counts.l1d_read_misses", "counts.l1d_reads"},
+		{UNIT_LLC_MISS_RATIO, "counts.llc_read_misses", "counts.llc_reads"},
+	};
+
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++) {
+		double by = unit_json_number(o, ratios[i].by);
+		if (by > 0)
+			u->number[ratios[i].to] =
+				unit_json_number(o, ratios[i].of) / by;
+	}
+	double covered_s = unit_json_number(o, "counts.events_enabled_ns") / 1e9;
+	double cpu_s = unit_json_number(o, "cpu_seconds");
+	if (cpu_s > 0) /* the two clocks differ by interrupts */
+		u->number[UNIT_EVENTS_RATIO] =
+			covered_s > cpu_s ? 1 : covered_s / cpu_s;
+}
+
 static void read_all(struct unit *u, struct json_object *o)
 {
 	for (size_t i = 0; i < UNIT_NUMBERS; i++)
@@ -378,6 +410,7 @@ static void read_all(struct unit *u, struct json_object *o)
 		u->number[numbers[i].to] =
 			unit_json_number(o, numbers[i].from) * numbers[i].scale;
 	read_both_families(u, o);
+	read_event_ratios(u, o);
 	read_exit(u, o, "exit_status", 0, UNIT_EXIT);
 	read_exit(u, o, "derived_exit_status", 1, UNIT_DERIVED_EXIT);
 	u->line_cut = json_object_get_boolean(unit_json_at(o, "slurm.submit_line_cut"));

@@ -107,6 +107,16 @@ enum unit_number {
 	UNIT_MAJOR_FAULTS,
 	UNIT_SWITCHES,
 	UNIT_MIGRATIONS,
+	UNIT_CYCLES,
+	UNIT_INSTRUCTIONS,
+	UNIT_CACHE_MISSES,
+	UNIT_IPC,               /* instructions per cycle, */
+	UNIT_FREQUENCY_GHZ,     /* and cycles by the time in which they were counted */
+	UNIT_CACHE_MISS_RATIO,  /* of accesses to the last cache */
+	UNIT_BRANCH_MISS_RATIO, /* of branches */
+	UNIT_L1_MISS_RATIO,     /* of reads from the first cache */
+	UNIT_LLC_MISS_RATIO,    /* of reads from the last one */
+	UNIT_EVENTS_RATIO,      /* of its CPU time: in which these were counted */
 	UNIT_ENERGY_J,   /* all of it: the host's, and GPUs that it does not include */
 	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy, with the building's share */
 	UNIT_GPU_SIDE_J, /* the peer's "gpu" energy */

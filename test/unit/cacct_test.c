@@ -674,6 +674,78 @@ static void hints_have_floors(void **state)
 	}
 }
 
+static const char *put_ratio_cell(const struct unit *u, const char *name,
+				  struct buf *out)
+{
+	const struct column_style style = {0};
+	struct columns c = {0};
+	struct err err;
+
+	assert_int_equal(columns_parse(name, &c, &err), 0);
+	buf_reset(out);
+	buf_puts(out, "");
+	column_put(out, &c.use[0], u, &style);
+	return out->len ? out->data : "";
+}
+
+static void events_of_cpus_are_shown_as_ratios(void **state)
+{
+	static const char text[] =
+		"{\"cpu_seconds\": 40, \"counts\": {\"cpu_cycles\": 60000000000, "
+		"\"instructions\": 90000000000, \"cache_references\": 1000, "
+		"\"cache_misses\": 25, \"branches\": 0, \"branch_misses\": 0, "
+		"\"llc_reads\": 8, \"llc_read_misses\": 2, "
+		"\"events_enabled_ns\": 20000000000}}";
+	auto_json struct json_object *row = json_tokener_parse(text);
+	auto_buf struct buf out = BUF_INIT;
+	static struct unit u;
+
+	(void)state;
+	unit_from_json(row, NOW, &u);
+	report_say_cycles(u.number, &out);
+	assert_string_equal(out.data,
+			    "1.50 instructions per cycle at 3.00 GHz, 2.5% of the last "
+			    "cache's accesses missed, counted in 50% of its CPU time");
+	assert_string_equal(put_ratio_cell(&u, "IPC", &out), "1.50");
+	assert_string_equal(put_ratio_cell(&u, "CPUFreq", &out), "3.00");
+	assert_string_equal(put_ratio_cell(&u, "CacheMissRate", &out), "2.5%");
+	assert_string_equal(put_ratio_cell(&u, "LLCMissRate", &out), "25.0%");
+	assert_string_equal(put_ratio_cell(&u, "BranchMissRate", &out), "");
+	assert_string_equal(put_ratio_cell(&u, "L1MissRate", &out), "");
+	assert_string_equal(put_ratio_cell(&u, "EventsEff", &out), "50.0%");
+}
+
+static const char *memory_hint(double ipc, double miss_ratio, double misses,
+			       double covered, struct buf *out)
+{
+	double n[UNIT_NUMBERS];
+
+	n[UNIT_IPC] = ipc;
+	n[UNIT_CACHE_MISS_RATIO] = miss_ratio;
+	n[UNIT_CACHE_MISSES] = misses;
+	n[UNIT_CYCLES] = 1e12;
+	n[UNIT_EVENTS_RATIO] = covered;
+	buf_reset(out);
+	return report_put_memory_hint(n, out) ? out->data : "";
+}
+
+/* It needs all of them: a program of which one is unknown is not judged. */
+static void a_program_that_waits_for_memory_is_told(void **state)
+{
+	auto_buf struct buf out = BUF_INIT;
+
+	(void)state;
+	assert_string_equal(memory_hint(0.31, 0.4, 1e10, 1, &out),
+			    "Its CPUs waited for memory: 0.31 instructions per cycle.");
+	assert_string_equal(memory_hint(0.9, 0.4, 1e10, 1, &out), "");
+	assert_string_equal(memory_hint(0.31, 0.1, 1e10, 1, &out), "");
+	assert_string_equal(memory_hint(0.31, 0.4, 1e7, 1, &out), "");
+	assert_string_equal(memory_hint(0.31, 0.4, 1e10, 0.2, &out), "");
+	assert_string_equal(memory_hint(NAN, 0.4, 1e10, 1, &out), "");
+	assert_string_equal(memory_hint(0.31, NAN, 1e10, 1, &out), "");
+	assert_string_equal(memory_hint(0.31, 0.4, 1e10, NAN, &out), "");
+}
+
 /* They have no floor: whoever was ended by a limit wants to know which. */
 static void a_limit_that_ended_a_job_is_named(void **state)
 {
@@ -841,6 +913,8 @@ int main(void)
 		cmocka_unit_test(strange_rows_are_rows_without_knowledge),
 		cmocka_unit_test(report_is_as_its_golden),
 		cmocka_unit_test(hints_have_floors),
+		cmocka_unit_test(events_of_cpus_are_shown_as_ratios),
+		cmocka_unit_test(a_program_that_waits_for_memory_is_told),
 		cmocka_unit_test(a_limit_that_ended_a_job_is_named),
 		cmocka_unit_test(small_energies_have_small_units),
 		cmocka_unit_test(report_of_a_strange_job_is_harmless),

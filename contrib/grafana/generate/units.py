@@ -312,9 +312,13 @@ def details(p, kind):
                    col("counts.minor_faults", "Minor faults"),
                    col("counts.major_faults", "Major faults"),
                    col("counts.context_switches", "Switches"),
-                   col("counts.cpu_migrations", "Migrations")]
-        p.put(table("Counted on each node", "Files, network and software events of its whole life, by the kernel's "
-                    "count.",
+                   col("counts.cpu_migrations", "Migrations"),
+                   col("counts.cpu_cycles", "Cycles"),
+                   col("counts.instructions", "Instructions"),
+                   col("counts.cache_references", "Cache accesses"),
+                   col("counts.cache_misses", "Cache misses")]
+        p.put(table("Counted on each node", "Files, network and events of its whole life, by the kernel's "
+                    "count; those of its CPUs where it asked for them.",
                     api("/units/${run}", columns, [("resolution", "none")], "data.node_counts"),
                     columns), 12, 8)
     columns = [col("t0_ts", "From", "timestamp_epoch"), col("energy_joules.total", "Energy")]
