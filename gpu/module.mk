@@ -2,6 +2,7 @@
 
 # libgpu: ceems-gpu without its main, for tests
 ARCHIVES += libgpu
+libgpu_SRCS += gpu/amd_metrics.c
 libgpu_SRCS += gpu/device.c
 libgpu_SRCS += gpu/nvml.c
 libgpu_SRCS += gpu/options.c
