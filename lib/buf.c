@@ -113,9 +113,19 @@ static char *print_digits(char *end, uint64_t v)
 	return end;
 }
 
+size_t buf_print_u64(char ret[BUF_DIGITS_MAX], uint64_t v)
+{
+	char tmp[BUF_DIGITS_MAX];
+	char *p = print_digits(tmp + sizeof(tmp), v);
+	size_t n = (size_t)(tmp + sizeof(tmp) - p);
+
+	memcpy(ret, p, n);
+	return n;
+}
+
 void buf_put_u64(struct buf *b, uint64_t v)
 {
-	char tmp[20];
+	char tmp[BUF_DIGITS_MAX];
 	char *p = print_digits(tmp + sizeof(tmp), v);
 	buf_put(b, p, (size_t)(tmp + sizeof(tmp) - p));
 }

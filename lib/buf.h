@@ -36,6 +36,10 @@ void buf_put(struct buf *b, const void *data, size_t len);
 void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_put_u64(struct buf *b, uint64_t v);
+/* The digits alone, without NUL, for whoever has reserved the room. Returns how many.
+ */
+#define BUF_DIGITS_MAX 20
+size_t buf_print_u64(char ret[BUF_DIGITS_MAX], uint64_t v);
 void buf_put_s64(struct buf *b, int64_t v);
 /* v * 10^-decimals, exactly, without trailing zeros: (1500, 3) -> "1.5". decimals <= 18
  */

@@ -11,11 +11,19 @@
 
 #define NONE UINT32_MAX
 #define FAMILIES_MAX 65536u
+/* Packed samples are written as text in pieces of about this. */
+#define PIECE_BYTES 16384u
 
 struct chunk {
 	size_t start; /* in text; it ends where the next one starts */
-	uint32_t family;
-	uint32_t next; /* of the same family; set when rendering */
+	uint32_t family : 31;
+	uint32_t packed : 1; /* struct packed_sample instead of text */
+	uint32_t next;       /* of the same family; set when rendering */
+};
+
+struct packed_sample {
+	struct prom_shared labels;
+	uint64_t value;
 };
 
 struct family_slot {
@@ -26,6 +34,8 @@ struct family_slot {
 
 struct prom {
 	struct buf text;
+	struct buf shared; /* labels of packed samples */
+	size_t expanded;   /* bytes of text that packed samples become, at most */
 	struct chunk *chunks;
 	size_t chunk_count, chunk_cap;
 	struct family_slot *slots;
@@ -45,6 +55,7 @@ struct prom *prom_new(size_t max_bytes)
 	if (!p)
 		return NULL;
 	buf_init(&p->text, max_bytes);
+	buf_init(&p->shared, max_bytes);
 	p->current = NONE;
 	return p;
 }
@@ -54,6 +65,7 @@ void prom_free(struct prom *p)
 	if (!p)
 		return;
 	buf_done(&p->text);
+	buf_done(&p->shared);
 	free(p->chunks);
 	free(p->slots);
 	free(p->by_pointer);
@@ -64,6 +76,8 @@ void prom_free(struct prom *p)
 void prom_reset(struct prom *p)
 {
 	buf_reset(&p->text);
+	buf_reset(&p->shared);
+	p->expanded = 0;
 	p->chunk_count = 0;
 	p->slot_count = 0;
 	if (p->hash_cap)
@@ -213,6 +227,36 @@ static uint32_t find_family_slot(struct prom *p, const struct prom_family *famil
 	return slot;
 }
 
+static bool add_chunk(struct prom *p, uint32_t slot, bool packed)
+{
+	if (p->chunk_count == p->chunk_cap) {
+		size_t cap = p->chunk_cap ? p->chunk_cap * 2 : 256;
+		struct chunk *c = reallocarray(p->chunks, cap, sizeof(*c));
+		if (!c) {
+			p->error = -ENOMEM;
+			return false;
+		}
+		p->chunks = c;
+		p->chunk_cap = cap;
+	}
+	p->chunks[p->chunk_count++] = (struct chunk){
+		.start = p->text.len, .family = slot, .next = NONE, .packed = packed};
+	return true;
+}
+
+/* The last chunk is for what is put next: text, or packed samples */
+static bool begin_chunk(struct prom *p, bool packed)
+{
+	struct chunk *c = &p->chunks[p->chunk_count - 1];
+
+	if (c->packed == packed)
+		return true;
+	if (c->start != p->text.len)
+		return add_chunk(p, p->current, packed);
+	c->packed = packed;
+	return true;
+}
+
 void prom_family(struct prom *p, const struct prom_family *family)
 {
 	if (prom_error(p))
@@ -222,25 +266,14 @@ void prom_family(struct prom *p, const struct prom_family *family)
 	uint32_t slot = find_family_slot(p, family);
 	if (slot == NONE || slot == p->current)
 		return;
-	if (p->chunk_count == p->chunk_cap) {
-		size_t cap = p->chunk_cap ? p->chunk_cap * 2 : 256;
-		struct chunk *c = reallocarray(p->chunks, cap, sizeof(*c));
-		if (!c) {
-			p->error = -ENOMEM;
-			return;
-		}
-		p->chunks = c;
-		p->chunk_cap = cap;
-	}
-	p->chunks[p->chunk_count++] =
-		(struct chunk){.start = p->text.len, .family = slot, .next = NONE};
-	p->current = slot;
+	if (add_chunk(p, slot, false))
+		p->current = slot;
 }
 
 /* Writes the name of the current family; false: nothing can be put. */
 static bool begin_sample(struct prom *p)
 {
-	if (p->current == NONE || prom_error(p))
+	if (p->current == NONE || prom_error(p) || !begin_chunk(p, false))
 		return false;
 	const struct family_slot *s = &p->slots[p->current];
 	buf_put(&p->text, s->family->name, s->name_len);
@@ -382,16 +415,50 @@ void prom_put_block_scaled(struct prom *p, const struct buf *block, uint64_t v,
 	end_sample(p);
 }
 
+struct prom_shared prom_share_labels(struct prom *p, const struct buf *block)
+{
+	struct prom_shared s = {(uint32_t)p->shared.len, (uint32_t)block->len};
+
+	if (buf_error(block) && !p->error)
+		p->error = buf_error(block);
+	buf_put(&p->shared, block->data, block->len);
+	if (buf_error(&p->shared) && !p->error)
+		p->error = buf_error(&p->shared);
+	return s;
+}
+
+void prom_put_shared_u64(struct prom *p, struct prom_shared labels, uint64_t v)
+{
+	const struct packed_sample s = {labels, v};
+
+	if (p->current == NONE || prom_error(p) || !begin_chunk(p, true))
+		return;
+	p->expanded += p->slots[p->current].name_len + labels.len + BUF_DIGITS_MAX + 2;
+	/* its limit is that of the text which it becomes */
+	if (p->text.max && p->expanded + p->text.len > p->text.max) {
+		p->error = -EFBIG;
+		return;
+	}
+	buf_put(&p->text, &s, sizeof(s));
+	p->samples++;
+}
+
 struct prom_mark prom_mark(const struct prom *p)
 {
-	return (struct prom_mark){
-		.bytes = p->text.len, .chunks = p->chunk_count, .samples = p->samples};
+	return (struct prom_mark){.bytes = p->text.len,
+				  .chunks = p->chunk_count,
+				  .samples = p->samples,
+				  .shared = p->shared.len,
+				  .expanded = p->expanded};
 }
 
 void prom_rollback(struct prom *p, struct prom_mark mark)
 {
 	buf_truncate(&p->text, mark.bytes);
 	p->text.error = 0;
+	buf_truncate(&p->shared, mark.shared);
+	p->shared.error = 0;
+	p->expanded = mark.expanded;
 	p->chunk_count = mark.chunks;
 	p->samples = mark.samples;
 	/* the next writer must name its family */
@@ -478,30 +545,117 @@ static void put_family_header(struct buf *out, const struct family_slot *s,
 	buf_putc(out, '\n');
 }
 
-int prom_render(struct prom *p, enum prom_format format, struct buf *out)
+struct pieces {
+	void (*put)(void *arg, const char *text, size_t len);
+	void *arg;
+	struct buf text;
+};
+
+static void put_piece(struct pieces *to)
 {
+	if (to->text.len)
+		to->put(to->arg, to->text.data, to->text.len);
+	buf_truncate(&to->text, 0);
+}
+
+/* The line of a sample, whole or not at all */
+static void put_packed_sample(const struct prom *p, const struct family_slot *s,
+			      const struct packed_sample *sample, struct buf *to)
+{
+	char *begin =
+		buf_reserve(to, s->name_len + sample->labels.len + BUF_DIGITS_MAX + 2);
+	char *at = begin;
+
+	if (!at)
+		return;
+	memcpy(at, s->family->name, s->name_len);
+	at += s->name_len;
+	memcpy(at, p->shared.data + sample->labels.start, sample->labels.len);
+	at += sample->labels.len;
+	*at++ = ' ';
+	at += buf_print_u64(at, sample->value);
+	*at++ = '\n';
+	buf_commit(to, (size_t)(at - begin));
+}
+
+static void put_packed_chunk(const struct prom *p, size_t i, struct pieces *to)
+{
+	const struct family_slot *s = &p->slots[p->chunks[i].family];
+	size_t end = chunk_end(p, i);
+	struct packed_sample sample;
+
+	for (size_t at = p->chunks[i].start; at + sizeof(sample) <= end;
+	     at += sizeof(sample)) {
+		memcpy(&sample, p->text.data + at, sizeof(sample));
+		put_packed_sample(p, s, &sample, &to->text);
+		if (to->text.len >= PIECE_BYTES)
+			put_piece(to);
+	}
+}
+
+static void put_chunk(const struct prom *p, size_t i, struct pieces *to)
+{
+	size_t start = p->chunks[i].start, len = chunk_end(p, i) - start;
+
+	if (p->chunks[i].packed) {
+		put_packed_chunk(p, i, to);
+	} else if (to->text.len + len <= PIECE_BYTES) {
+		buf_put(&to->text, p->text.data + start, len);
+	} else {
+		put_piece(to);
+		to->put(to->arg, p->text.data + start, len);
+	}
+}
+
+/* Families that have samples, by name. Returns how many. */
+static uint32_t sort_families(struct prom *p, struct family_slot **ret)
+{
+	uint32_t n = 0;
+
+	link_chunks(p);
+	for (uint32_t i = 0; i < p->slot_count; i++) {
+		if (p->slots[i].first != NONE)
+			ret[n++] = &p->slots[i];
+	}
+	if (n)
+		qsort(ret, n, sizeof(struct family_slot *), compare_families);
+	return n;
+}
+
+int prom_render_pieces(struct prom *p, enum prom_format format,
+		       void (*put)(void *arg, const char *text, size_t len), void *arg)
+{
+	struct pieces to = {put, arg, BUF_INIT};
+
 	if (prom_error(p))
 		return prom_error(p);
-	link_chunks(p);
 	struct family_slot **sorted =
 		calloc(p->slot_count + 1u, sizeof(struct family_slot *));
 	if (!sorted)
 		return -ENOMEM;
-	uint32_t n = 0;
-	for (uint32_t i = 0; i < p->slot_count; i++) {
-		if (p->slots[i].first != NONE)
-			sorted[n++] = &p->slots[i];
-	}
-	if (n)
-		qsort(sorted, n, sizeof(struct family_slot *), compare_families);
+	uint32_t n = sort_families(p, sorted);
 	for (uint32_t i = 0; i < n; i++) {
-		put_family_header(out, sorted[i], format);
+		put_family_header(&to.text, sorted[i], format);
 		for (uint32_t c = sorted[i]->first; c != NONE; c = p->chunks[c].next)
-			buf_put(out, p->text.data + p->chunks[c].start,
-				chunk_end(p, c) - p->chunks[c].start);
+			put_chunk(p, c, &to);
 	}
 	free(sorted);
 	if (format == PROM_OPENMETRICS)
-		buf_puts(out, "# EOF\n");
-	return buf_error(out);
+		buf_puts(&to.text, "# EOF\n");
+	put_piece(&to);
+	int rc = buf_error(&to.text);
+	buf_done(&to.text);
+	return rc;
+}
+
+static void append_piece(void *arg, const char *text, size_t len)
+{
+	buf_put(arg, text, len);
+}
+
+int prom_render(struct prom *p, enum prom_format format, struct buf *out)
+{
+	int rc = prom_render_pieces(p, format, append_piece, out);
+
+	return rc < 0 ? rc : buf_error(out);
 }

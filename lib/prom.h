@@ -73,6 +73,14 @@ void prom_put_block_f64(struct prom *p, const struct buf *block, double v);
 void prom_put_block_scaled(struct prom *p, const struct buf *block, uint64_t v,
 			   unsigned decimals);
 
+/* The same with labels that many samples of this scrape have: a sample takes 16 bytes
+ * until it is rendered. */
+struct prom_shared {
+	uint32_t start, len;
+};
+struct prom_shared prom_share_labels(struct prom *p, const struct buf *block);
+void prom_put_shared_u64(struct prom *p, struct prom_shared labels, uint64_t v);
+
 /* A classic histogram, with one label or more. bounds: of each bucket its upper one, as
  * text, the last "+Inf"; counts: of each bucket for itself. The sum is sum *
  * 10^-decimals. */
@@ -88,12 +96,15 @@ void prom_put_histogram(struct prom *p, const struct prom_label *labels, size_t 
 
 /* A collector's output is all or nothing: mark, collect, and roll back on failure. */
 struct prom_mark {
-	size_t bytes, chunks, samples;
+	size_t bytes, chunks, samples, shared, expanded;
 };
 struct prom_mark prom_mark(const struct prom *p);
 void prom_rollback(struct prom *p, struct prom_mark mark);
 
 /* Appends the whole exposition to out. 0 or the sticky error. */
 int prom_render(struct prom *p, enum prom_format format, struct buf *out);
+/* The same piece by piece, each of whole lines. A piece is gone when put returns. */
+int prom_render_pieces(struct prom *p, enum prom_format format,
+		       void (*put)(void *arg, const char *text, size_t len), void *arg);
 
 #endif

@@ -236,6 +236,70 @@ static void blocks_and_labels_give_the_same_line(void **state)
 	prom_free(q);
 }
 
+/* Some with shared labels, some not, in the same families and in turns */
+static void shared_labels_give_the_same_text(void **state)
+{
+	(void)state;
+	const struct prom_family *const families[] = {&mem, &odd, &kept};
+	struct prom *p = prom_new(0), *q = prom_new(0);
+	auto_buf struct buf block = BUF_INIT, one = BUF_INIT, two = BUF_INIT;
+	char unit[8];
+
+	for (unsigned i = 0; i < 2000; i++) {
+		const struct prom_label l = {"u", unit};
+		(void)snprintf(unit, sizeof(unit), "%u", i);
+		buf_reset(&block);
+		prom_render_labels(&block, &l, i % 7 ? 1 : 0);
+		struct prom_shared shared = prom_share_labels(q, &block);
+		for (unsigned f = 0; f < 3; f++) {
+			uint64_t v = i % 11 ? i : UINT64_MAX - i;
+			prom_family(p, families[f]);
+			prom_put_block_u64(p, &block, v);
+			prom_family(q, families[f]);
+			if ((i + f) % 3)
+				prom_put_shared_u64(q, shared, v);
+			else
+				prom_put_block_u64(q, &block, v);
+		}
+	}
+	assert_int_equal(prom_samples(p), prom_samples(q));
+	render(p, PROM_OPENMETRICS, &one);
+	render(q, PROM_OPENMETRICS, &two);
+	assert_string_equal(one.data, two.data);
+	prom_free(p);
+	prom_free(q);
+}
+
+static void shared_labels_are_rolled_back_and_bounded(void **state)
+{
+	(void)state;
+	struct prom *p = prom_new(600);
+	auto_buf struct buf block = BUF_INIT, out = BUF_INIT;
+
+	prom_render_labels(&block, &(struct prom_label){"u", "1"}, 1);
+	struct prom_shared first = prom_share_labels(p, &block);
+	prom_family(p, &mem);
+	prom_put_shared_u64(p, first, 1);
+	struct prom_mark mark = prom_mark(p);
+	for (int i = 0; i < 20; i++)
+		prom_put_shared_u64(p, first, 2);
+	/* as text it would be too much, though not as it is held */
+	assert_int_equal(prom_error(p), -EFBIG);
+	prom_rollback(p, mark);
+	for (int i = 0; i < 200; i++)
+		(void)prom_share_labels(p, &block);
+	assert_int_equal(prom_error(p), -EFBIG);
+	prom_rollback(p, mark);
+	assert_int_equal(prom_error(p), 0);
+	prom_family(p, &mem);
+	prom_put_shared_u64(p, prom_share_labels(p, &block), 3);
+	render(p, PROM_TEXT, &out);
+	assert_string_equal(out.data,
+			    "# HELP x_mem_bytes Memory\n# TYPE x_mem_bytes gauge\n"
+			    "x_mem_bytes{u=\"1\"} 1\nx_mem_bytes{u=\"1\"} 3\n");
+	prom_free(p);
+}
+
 static void bad_block_is_an_error_and_not_a_sample(void **state)
 {
 	(void)state;
@@ -350,6 +414,8 @@ int main(void)
 		cmocka_unit_test(family_without_samples_is_not_rendered),
 		cmocka_unit_test(reset_starts_a_new_scrape),
 		cmocka_unit_test(blocks_and_labels_give_the_same_line),
+		cmocka_unit_test(shared_labels_give_the_same_text),
+		cmocka_unit_test(shared_labels_are_rolled_back_and_bounded),
 		cmocka_unit_test(bad_block_is_an_error_and_not_a_sample),
 		cmocka_unit_test(both_formats_hold_identical_sample_lines),
 	};
