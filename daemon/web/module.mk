@@ -8,5 +8,7 @@ libweb_USES := $(libhttpd_USES) zlib
 libweb_PKGS := $(libweb_USES)
 libweb_SRCS += daemon/web/endpoints.c
 libweb_SRCS += daemon/web/flight.c
+libweb_SRCS += daemon/web/gzip_crc.c
+libweb_SRCS += daemon/web/gzip_lines.c
 libweb_SRCS += daemon/web/scrape.c
 libweb_SRCS += daemon/web/self.c
