@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "daemon/web/gzip_lines.h"
 #include "daemon/web/self.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -62,7 +62,10 @@ struct scrape {
 	unsigned waiting;
 	struct scrape_result *last; /* kept while anybody waits for it */
 	int last_rc;
-	struct prom *spare; /* memory of a finished result, for reuse */
+	struct kept {
+		struct prom *prom;
+		struct buf gzip[2];
+	} kept; /* memory of a finished result, for reuse */
 	uint64_t start_ns, longest_gap_ns;
 	void (*put_own)(void *arg, struct prom *out);
 	void *own_arg;
@@ -191,15 +194,22 @@ static void result_free(struct scrape_result *r)
 	free(r);
 }
 
-static struct scrape_result *result_new(struct scrape *s, struct prom *spare)
+static void kept_done(struct kept *k)
+{
+	for (size_t i = 0; i < 2; i++)
+		buf_done(&k->gzip[i]);
+	prom_free(k->prom);
+}
+
+static struct scrape_result *result_new(struct scrape *s, struct kept *k)
 {
 	struct scrape_result *r = calloc(1, sizeof(*r));
 
 	if (r)
-		r->prom = spare ? spare : prom_new(s->params.max_bytes);
+		r->prom = k->prom ? k->prom : prom_new(s->params.max_bytes);
 	if (!r || !r->prom) {
 		free(r);
-		prom_free(spare);
+		kept_done(k);
 		return NULL;
 	}
 	pthread_mutex_init(&r->mutex, NULL);
@@ -207,7 +217,8 @@ static struct scrape_result *result_new(struct scrape *s, struct prom *spare)
 	r->refs = 1;
 	for (size_t i = 0; i < 2; i++) {
 		buf_init(&r->bodies[i].plain, s->params.max_bytes);
-		buf_init(&r->bodies[i].gzip, s->params.max_bytes);
+		r->bodies[i].gzip = k->gzip[i];
+		r->bodies[i].gzip.max = s->params.max_bytes;
 	}
 	prom_reset(r->prom);
 	return r;
@@ -218,8 +229,13 @@ static struct scrape_result *unref_locked(struct scrape *s, struct scrape_result
 {
 	if (!r || --r->refs)
 		return NULL;
-	if (!s->spare)
-		s->spare = steal_ptr(&r->prom);
+	if (s->kept.prom)
+		return r;
+	s->kept.prom = steal_ptr(&r->prom);
+	for (size_t i = 0; i < 2; i++) {
+		s->kept.gzip[i] = r->bodies[i].gzip;
+		r->bodies[i].gzip = (struct buf)BUF_INIT;
+	}
 	return r;
 }
 
@@ -252,10 +268,11 @@ static void run_locked(struct scrape *s)
 	s->start_ns = now_ns;
 	s->running = true;
 	s->started++;
-	struct prom *spare = steal_ptr(&s->spare);
+	struct kept kept = s->kept;
+	s->kept = (struct kept){0};
 	pthread_mutex_unlock(&s->mutex);
 
-	struct scrape_result *r = result_new(s, spare);
+	struct scrape_result *r = result_new(s, &kept);
 	if (r)
 		collect_all(s, r->prom);
 
@@ -299,36 +316,22 @@ int scrape_get(struct scrape *s, struct scrape_result **ret, struct err *err)
 	return 0;
 }
 
-/* Level 1 and small tables: the node's CPU time matters most, and the text is so
- * repetitive that more gains little. zlib clears and frees its tables each time, so a
- * small text gets a small window. */
-static int compress_body(const struct buf *in, struct buf *out)
+static void compress_piece(void *arg, const char *text, size_t len)
 {
-	z_stream z = {0};
+	gzip_lines_put(arg, text, len);
+}
 
-	if (in->len > UINT32_MAX / 2)
-		return -EFBIG;
-	int window_bits = in->len > 16384 ? 15 : 13;
-	if (deflateInit2(&z, 1, Z_DEFLATED, window_bits + 16, 5, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+/* Without the text as a whole, which may be large */
+static int compress_body(struct prom *prom, enum prom_format format, struct buf *out)
+{
+	struct gzip_lines *z = gzip_lines_new(out);
+
+	if (!z)
 		return -ENOMEM;
-	uLong bound = deflateBound(&z, (uLong)in->len);
-	char *at = buf_reserve(out, bound);
-	if (!at) {
-		deflateEnd(&z);
-		return buf_error(out);
-	}
-	z.next_in = (Bytef *)in->data;
-	z.avail_in = (uInt)in->len;
-	z.next_out = (Bytef *)at;
-	z.avail_out = (uInt)bound;
-	int rc = deflate(&z, Z_FINISH);
-	size_t len = bound - z.avail_out;
-	deflateEnd(&z);
-	if (rc != Z_STREAM_END)
-		return -EIO;
-	buf_commit(out, len);
-	return 0;
+	int rc = prom_render_pieces(prom, format, compress_piece, z);
+	int end = gzip_lines_end(z);
+	gzip_lines_free(z);
+	return rc < 0 ? rc : end;
 }
 
 int scrape_result_body(struct scrape_result *r, enum prom_format format, bool gzip,
@@ -338,15 +341,15 @@ int scrape_result_body(struct scrape_result *r, enum prom_format format, bool gz
 	int rc = 0;
 
 	pthread_mutex_lock(&r->mutex);
-	if (!b->rendered) {
+	if (!gzip && !b->rendered) {
 		buf_reset(&b->plain);
 		buf_puts(&b->plain, "");
 		rc = prom_render(r->prom, format, &b->plain);
 		b->rendered = rc == 0;
 	}
-	if (rc == 0 && gzip && !b->compressed) {
+	if (gzip && !b->compressed) {
 		buf_reset(&b->gzip);
-		rc = compress_body(&b->plain, &b->gzip);
+		rc = compress_body(r->prom, format, &b->gzip);
 		b->compressed = rc == 0;
 	}
 	pthread_mutex_unlock(&r->mutex);
@@ -449,7 +452,7 @@ void scrape_free(struct scrape *s)
 	}
 	free(s->runners);
 	result_free(s->last);
-	prom_free(s->spare);
+	kept_done(&s->kept);
 	self_free(s->self);
 	pthread_cond_destroy(&s->done);
 	pthread_mutex_destroy(&s->mutex);
