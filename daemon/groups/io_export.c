@@ -15,10 +15,11 @@
 struct io_export {
 	const struct env *env;
 	/* of one scrape: the first slot of each unit, and of each slot the next of its
-	 * unit; the labels of a unit's mounts, and where those of each end */
+	 * unit; the labels of a unit's mounts, none for those that are not wanted */
 	uint32_t *first, *next;
-	struct buf labels;
-	size_t ends[UNIT_IO_MOUNTS_MAX];
+	struct buf block;
+	struct prom_shared labels[UNIT_IO_MOUNTS_MAX];
+	struct unit_io_total total; /* of one unit after the other */
 };
 
 int io_export_new(const struct env *env, struct io_export **ret)
@@ -44,7 +45,8 @@ void io_export_free(struct io_export *e)
 {
 	if (!e)
 		return;
-	buf_done(&e->labels);
+	buf_done(&e->block);
+	unit_io_total_done(&e->total);
 	free(e->first);
 	free(e->next);
 	free(e);
@@ -148,14 +150,6 @@ static void put_io_errors(struct prom *out, const struct prom_label *mount,
 	}
 }
 
-/* Rendered once for all samples of a mount */
-static struct buf labels_of_mount(const struct io_export *e, uint32_t n)
-{
-	size_t begin = n ? e->ends[n - 1] : 0;
-
-	return (struct buf){.data = e->labels.data + begin, .len = e->ends[n] - begin};
-}
-
 /* Family by family, as a scrape lists them */
 static void put_io_counts(const struct io_export *e, struct prom *out,
 			  const struct unit_io_total *t)
@@ -184,42 +178,50 @@ static void put_io_counts(const struct io_export *e, struct prom *out,
 			const uint64_t values[] = {c->read_bytes,  c->read_calls,
 						   c->read_errors, c->write_bytes,
 						   c->write_calls, c->write_errors};
-			struct buf labels = labels_of_mount(e, n);
-			if (labels.len)
-				prom_put_block_u64(out, &labels, values[i]);
+			if (e->labels[n].len)
+				prom_put_shared_u64(out, e->labels[n], values[i]);
 		}
+	}
+}
+
+/* What few mounts have. */
+static void put_seldom(struct prom *out, const struct io_export *e,
+		       const struct unit *unit, const struct mount_io *m)
+{
+	const struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", e->env->hostname},
+		{"uuid", unit->id},
+		{"mountpoint", m->path}};
+
+	put_asked(out, labels, &m->counts);
+	if (m->depth) {
+		put_io_times(out, labels, &m->depth->times);
+		put_io_errors(out, labels, &m->depth->errors);
 	}
 }
 
 static void put_unit_mounts(struct io_export *e, struct prom *out,
 			    const struct unit *unit, const struct unit_io_total *t)
 {
-	buf_reset(&e->labels);
+	/* as of all that a unit has, without the brace at their end */
+	size_t common = e->block.len - 1;
+
 	for (uint32_t n = 0; n < t->count; n++) {
 		const struct mount_io *m = &t->mounts[n];
-		const struct prom_label labels[] = {
-			{"manager", record_manager_name((uint8_t)unit->manager)},
-			{"hostname", e->env->hostname},
-			{"uuid", unit->id},
-			{"mountpoint", m->path}};
-		/* one that is not wanted has none */
-		bool wanted = io_export_wants(e->env->options, m->path);
-		if (wanted)
-			prom_render_labels(&e->labels, labels, 4);
-		e->ends[n] = e->labels.len;
-		if (wanted)
-			put_asked(out, labels, &m->counts);
-		if (wanted && m->depth) {
-			put_io_times(out, labels, &m->depth->times);
-			put_io_errors(out, labels, &m->depth->errors);
-		}
+		e->labels[n] = (struct prom_shared){0};
+		if (!io_export_wants(e->env->options, m->path))
+			continue;
+		buf_truncate(&e->block, common);
+		buf_putc(&e->block, ',');
+		buf_put(&e->block, m->held->label, m->held->label_len);
+		e->labels[n] = prom_share_labels(out, &e->block);
+		put_seldom(out, e, unit, m);
 	}
-	if (!buf_error(&e->labels))
-		put_io_counts(e, out, t);
+	put_io_counts(e, out, t);
 }
 
-static void put_names(struct prom *out, const struct env *env, const struct unit *unit,
-		      const struct io_names *n)
+static void put_names(struct io_export *e, struct prom *out, const struct io_names *n)
 {
 	static const struct prom_family families[] = {
 		{"ceems_ebpf_open_requests_total", PROM_COUNTER,
@@ -238,39 +240,45 @@ static void put_names(struct prom *out, const struct env *env, const struct unit
 		{"ceems_ebpf_unlink_errors_total", PROM_COUNTER,
 		 "Of these, calls that failed"},
 	};
-	const struct prom_label labels[] = {
-		{"manager", record_manager_name((uint8_t)unit->manager)},
-		{"hostname", env->hostname},
-		{"uuid", unit->id}};
 	const uint64_t values[] = {n->opens,         n->open_errors,   n->creates,
 				   n->create_errors, n->create_errors, n->unlinks,
 				   n->unlink_errors};
 
-	auto_buf struct buf block = BUF_INIT;
-	prom_render_labels(&block, labels, 3);
+	const struct prom_shared shared = prom_share_labels(out, &e->block);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		prom_family(out, &families[i]);
-		prom_put_block_u64(out, &block, values[i]);
+		prom_put_shared_u64(out, shared, values[i]);
 	}
+}
+
+static void put_unit_samples(struct io_export *e, const struct unit *unit,
+			     struct prom *out)
+{
+	const struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", e->env->hostname},
+		{"uuid", unit->id}};
+
+	buf_reset(&e->block);
+	prom_render_labels(&e->block, labels, 3);
+	put_names(e, out, &e->total.names);
+	if (!buf_error(&e->block))
+		put_unit_mounts(e, out, unit, &e->total);
 }
 
 static int put_unit_io(struct io_export *e, uint32_t i, struct prom *out)
 {
 	const struct env *env = e->env;
-	const struct unit *unit = units_get(env->units, i);
-	struct unit_io_total t = {0};
-	int rc = unit_io_add_ended(env->unit_io, i, &t);
+	int rc;
 
+	unit_io_total_reset(&e->total);
+	rc = unit_io_add_ended(env->unit_io, i, &e->total);
 	for (uint32_t slot = e->first[i]; slot != SLOT_NONE && rc == 0;
 	     slot = e->next[slot])
-		rc = unit_io_add_slot(env->unit_io, slot, &t);
-	if (rc == 0) {
-		put_unit_mounts(e, out, unit, &t);
-		put_names(out, env, unit, &t.names);
-		rc = buf_error(&e->labels);
-	}
-	unit_io_total_done(&t);
-	return rc;
+		rc = unit_io_add_slot(env->unit_io, slot, &e->total);
+	if (rc == 0)
+		put_unit_samples(e, units_get(env->units, i), out);
+	return rc < 0 ? rc : buf_error(&e->block);
 }
 
 static void chain_slots(struct io_export *e)

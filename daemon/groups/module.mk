@@ -11,6 +11,7 @@ libgroups_SRCS += daemon/groups/group_slots.c
 libgroups_SRCS += daemon/groups/hardware_export.c
 libgroups_SRCS += daemon/groups/io_cells.c
 libgroups_SRCS += daemon/groups/io_export.c
+libgroups_SRCS += daemon/groups/io_paths.c
 libgroups_SRCS += daemon/groups/net_export.c
 libgroups_SRCS += daemon/groups/opener_link.c
 libgroups_SRCS += daemon/groups/opener_kept.c

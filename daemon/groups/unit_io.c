@@ -14,17 +14,38 @@ struct ended_io {
 struct unit_io {
 	struct units *units;
 	struct io_cells cells;
-	struct ended_io *ended; /* by unit */
+	struct io_paths *paths;
+	struct io_path **of_cell; /* NULL: not asked for yet */
+	struct io_path *none;     /* of what has no mount of its own */
+	struct ended_io *ended;   /* by unit */
 	uint32_t unit_count;
 	uint32_t kept; /* mounts in ended */
 };
 
-void unit_io_total_done(struct unit_io_total *t)
+void unit_io_total_reset(struct unit_io_total *t)
 {
 	for (uint32_t i = 0; i < t->count; i++)
 		free(t->mounts[i].depth);
+	t->count = 0;
+	t->names = (struct io_names){0};
+}
+
+void unit_io_total_done(struct unit_io_total *t)
+{
+	unit_io_total_reset(t);
 	free(t->mounts);
 	*t = (struct unit_io_total){0};
+}
+
+static bool make_unit_io(struct unit_io *io, struct units *units, uint32_t cells)
+{
+	io->unit_count = units_capacity(units);
+	io->ended = calloc(io->unit_count, sizeof(*io->ended));
+	io->of_cell = calloc(cells, sizeof(*io->of_cell));
+	if (!io->ended || !io->of_cell || io_paths_new(&io->paths) < 0)
+		return false;
+	io->none = io_paths_take(io->paths, "");
+	return io->none;
 }
 
 int unit_io_new(struct units *units, struct io_cells *cells, struct unit_io **ret,
@@ -32,12 +53,8 @@ int unit_io_new(struct units *units, struct io_cells *cells, struct unit_io **re
 {
 	struct unit_io *io = calloc(1, sizeof(*io));
 
-	if (io) {
-		io->unit_count = units_capacity(units);
-		io->ended = calloc(io->unit_count, sizeof(*io->ended));
-	}
-	if (!io || !io->ended) {
-		free(io);
+	if (!io || !make_unit_io(io, units, cells->cells)) {
+		unit_io_free(io);
 		io_cells_close(cells);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -52,30 +69,46 @@ void unit_io_free(struct unit_io *io)
 {
 	if (!io)
 		return;
-	for (uint32_t i = 0; i < io->unit_count; i++)
+	for (uint32_t i = 0; io->ended && i < io->unit_count; i++)
 		unit_io_total_done(&io->ended[i].total);
 	io_cells_close(&io->cells);
+	io_paths_free(io->paths);
+	free(io->of_cell);
 	free(io->ended);
 	free(io);
 }
 
-static struct mount_io *find_mount(struct unit_io_total *t, const char *path)
+/* The path of a cell stays as it is until the cell is given back. NULL: no memory */
+static struct io_path *find_path(const struct unit_io *io, uint32_t cell)
+{
+	char path[IO_PATH_BYTES];
+
+	if (cell >= io->cells.cells)
+		return io->none;
+	if (!io->of_cell[cell]) {
+		io_cells_path(&io->cells, cell, path);
+		io->of_cell[cell] = io_paths_take(io->paths, path);
+	}
+	return io->of_cell[cell];
+}
+
+static struct mount_io *find_mount(struct unit_io_total *t, const struct io_path *path)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
-		if (strcmp(t->mounts[i].path, path) == 0)
+		if (t->mounts[i].held == path)
 			return &t->mounts[i];
 	}
 	return NULL;
 }
 
-static struct mount_io *mount_room(struct unit_io_total *t, const char *path,
-				   uint32_t max)
+static struct mount_io *mount_room(const struct unit_io *io, struct unit_io_total *t,
+				   struct io_path *path, uint32_t max)
 {
 	struct mount_io *m = find_mount(t, path);
 
 	/* the last place is for what has no place of its own */
 	if (!m && t->count + 1 >= max) {
-		path = "";
+		path = io->none;
 		m = find_mount(t, path);
 	}
 	if (m)
@@ -89,8 +122,7 @@ static struct mount_io *mount_room(struct unit_io_total *t, const char *path,
 		t->room = room;
 	}
 	m = &t->mounts[t->count++];
-	*m = (struct mount_io){0};
-	memcpy(m->path, path, strlen(path));
+	*m = (struct mount_io){.path = path->text, .held = path};
 	return m;
 }
 
@@ -118,11 +150,10 @@ static void add_depth(struct mount_io *m, const struct mount_io_depth *d)
 static int add_cell(const struct unit_io *io, uint32_t cell, uint32_t max,
 		    struct unit_io_total *to)
 {
-	char path[IO_PATH_BYTES];
+	struct io_path *path = find_path(io, cell);
+	struct mount_io *m = path ? mount_room(io, to, path, max) : NULL;
 	struct io_counts counts;
 
-	io_cells_path(&io->cells, cell, path);
-	struct mount_io *m = mount_room(to, path, max);
 	if (!m || !make_depth(io, m))
 		return -ENOMEM;
 	io_cells_sum(&io->cells, cell, &counts);
@@ -137,7 +168,7 @@ static int add_cell(const struct unit_io *io, uint32_t cell, uint32_t max,
 static int add_ended_mount(const struct unit_io *io, const struct mount_io *from,
 			   struct unit_io_total *to)
 {
-	struct mount_io *m = mount_room(to, from->path, UNIT_IO_MOUNTS_MAX);
+	struct mount_io *m = mount_room(io, to, from->held, UNIT_IO_MOUNTS_MAX);
 
 	if (!m || !make_depth(io, m))
 		return -ENOMEM;
@@ -193,6 +224,8 @@ int unit_io_add_ended(const struct unit_io *io, uint32_t unit, struct unit_io_to
 static void forget_ended_mounts(struct unit_io *io, struct ended_io *e)
 {
 	io->kept -= e->total.count;
+	for (uint32_t i = 0; i < e->total.count; i++)
+		io_paths_drop(io->paths, e->total.mounts[i].held);
 	unit_io_total_done(&e->total);
 }
 
@@ -205,6 +238,32 @@ static void forget_gone_units(struct unit_io *io)
 	}
 }
 
+static void keep_slot_counts(struct unit_io *io, uint32_t slot, uint32_t max,
+			     struct unit_io_total *to)
+{
+	uint32_t had = to->count;
+
+	/* without memory the mount's counts are lost */
+	(void)add_slot_counts(io, slot, max, to);
+	for (uint32_t i = had; i < to->count; i++)
+		io_paths_hold(to->mounts[i].held);
+	io->kept += to->count - had;
+}
+
+static void release_cells(struct unit_io *io, uint32_t slot)
+{
+	uint32_t cells[IO_CELLS_OF_SLOT_MAX];
+	uint32_t n = io_cells_of_slot(&io->cells, slot, cells);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (cells[i] >= io->cells.cells)
+			continue;
+		io_paths_drop(io->paths, io->of_cell[cells[i]]);
+		io->of_cell[cells[i]] = NULL;
+	}
+	io_cells_release(&io->cells, slot);
+}
+
 void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit)
 {
 	if (unit < io->unit_count) {
@@ -215,13 +274,9 @@ void unit_io_end_slot(struct unit_io *io, uint32_t slot, uint32_t unit)
 		if (io->kept + IO_CELLS_OF_SLOT_MAX > UNIT_IO_KEPT_MAX)
 			forget_gone_units(io);
 		bool full = io->kept + IO_CELLS_OF_SLOT_MAX > UNIT_IO_KEPT_MAX;
-		io->kept -= e->total.count;
-		/* without memory the mount's counts are lost */
-		(void)add_slot_counts(io, slot, full ? 0 : UNIT_IO_MOUNTS_MAX,
-				      &e->total);
-		io->kept += e->total.count;
+		keep_slot_counts(io, slot, full ? 0 : UNIT_IO_MOUNTS_MAX, &e->total);
 	}
-	io_cells_release(&io->cells, slot);
+	release_cells(io, slot);
 }
 
 void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret)
@@ -234,6 +289,7 @@ void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret)
 		.compat = __atomic_load_n(&c->compat, __ATOMIC_RELAXED),
 		.cells = io->cells.cells,
 		.counted = io->cells.counted,
+		.paths = io_paths_count(io->paths),
 		.used = io->cells.cells - (uint32_t)(c->cell_tail - head),
 	};
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/groups/io_cells.h"
+#include "daemon/groups/io_paths.h"
 #include "daemon/units.h"
 
 /*
@@ -29,7 +30,8 @@ struct mount_io_depth {
 };
 
 struct mount_io {
-	char path[IO_PATH_BYTES];
+	const char *path; /* held->text, until a slot ends */
+	struct io_path *held;
 	struct io_counts counts;
 	struct mount_io_depth *depth; /* NULL without */
 };
@@ -40,6 +42,8 @@ struct unit_io_total {
 	struct io_names names;
 };
 void unit_io_total_done(struct unit_io_total *t);
+/* Empties it, keeps its memory. */
+void unit_io_total_reset(struct unit_io_total *t);
 
 /* Takes ownership of cells, also on failure. */
 int unit_io_new(struct units *units, struct io_cells *cells, struct unit_io **ret,
@@ -60,6 +64,7 @@ struct unit_io_stats {
 	uint64_t compat;  /* of 32-bit programs, which are not counted */
 	uint32_t cells, used;
 	uint32_t counted; /* IO_COUNTED_* */
+	uint32_t paths;   /* that are held, with "" */
 };
 void unit_io_stats(const struct unit_io *io, struct unit_io_stats *ret);
 

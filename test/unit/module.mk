@@ -165,6 +165,8 @@ TESTS += group_programs_test
 group_programs_test_LIBS := libopener libgroups libdaemon libbase
 group_programs_test_PKGS := libbpf
 endif
+TESTS += io_paths_test
+io_paths_test_LIBS := libgroups libdaemon libbase
 TESTS += unit_io_test
 unit_io_test_LIBS := libgroups libdaemon libbase
 TESTS += unit_counts_test

@@ -227,6 +227,39 @@ static void a_slot_of_nobody_gives_its_cells_back(void **state)
 	assert_int_equal(s.used, 0);
 }
 
+static uint32_t count_paths(void)
+{
+	struct unit_io_stats s;
+
+	unit_io_stats(io, &s);
+	return s.paths;
+}
+
+static void a_path_is_forgotten_with_what_used_it(void **state)
+{
+	struct unit_io_total t = {0};
+	uint32_t unit = add_unit("7");
+
+	(void)state;
+	play_read(play_cell(5, 100, NAMES("home")), 0, 10);
+	play_read(play_cell(6, 100, NAMES("home")), 0, 10);
+	play_read(play_cell(6, 101, NAMES("gone")), 0, 10);
+	assert_int_equal(unit_io_add_slot(io, 5, &t), 0);
+	assert_int_equal(unit_io_add_slot(io, 6, &t), 0);
+	unit_io_total_done(&t);
+	/* and that of what has no mount */
+	assert_int_equal(count_paths(), 3);
+	unit_io_end_slot(io, 5, unit);
+	unit_io_end_slot(io, 6, UNITS_NONE);
+	assert_int_equal(count_paths(), 2);
+	assert_int_equal(read_bytes_of(unit, "/home", 1), 10);
+	/* the cell is another mount's now */
+	play_read(play_cell(5, 102, NAMES("other")), 0, 5);
+	unit_io_end_slot(io, 5, unit);
+	assert_int_equal(read_bytes_of(unit, "/other", 2), 5);
+	assert_int_equal(read_bytes_of(unit, "/home", 2), 10);
+}
+
 static void the_next_unit_in_a_place_of_the_table_has_nothing_of_the_last(void **state)
 {
 	const struct units_policy at_once = {0};
@@ -418,6 +451,7 @@ int main(void)
 		T(steps_of_a_unit_are_added_up_by_path),
 		T(times_and_reasons_are_added_up_by_path),
 		T(a_slot_of_nobody_gives_its_cells_back),
+		T(a_path_is_forgotten_with_what_used_it),
 		T(the_next_unit_in_a_place_of_the_table_has_nothing_of_the_last),
 		T(what_has_no_mount_counts_in_the_slots_own_cell),
 		T(a_path_that_was_cut_says_so),
