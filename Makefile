@@ -53,6 +53,7 @@ include redfish_proxy/module.mk
 include bpf/module.mk
 include opener/module.mk
 include gpu/module.mk
+include profiler/module.mk
 include aggregator/ingest/module.mk
 include aggregator/module.mk
 include cli/module.mk
