@@ -69,6 +69,14 @@ clock_opener_SRCS := opener/main.c test/fake/clock_events.c
 clock_opener_LIBS := libopener libconf libbase
 clock_opener_PKGS := libbpf yaml-0.1
 endif
+# what the profiler makes of a file
+ifneq ($(filter libprofiler,$(ARCHIVES)),)
+PROGS += unwind_rows
+NOINST_PROGS += unwind_rows
+unwind_rows_SRCS := test/unwind_rows.c
+unwind_rows_LIBS := libprofiler libbase
+unwind_rows_PKGS := libdw libelf
+endif
 PROGS += known_loop
 NOINST_PROGS += known_loop
 known_loop_SRCS := test/fake/known_loop.c
