@@ -30,6 +30,7 @@ enum bpf_map_type_used {
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
@@ -212,7 +213,7 @@ struct task_struct {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long di, si, dx, orig_ax;
+	unsigned long di, si, dx, orig_ax, ip, sp, bp;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
