@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_OPTIONS_H
+#define CEEMS_PROFILER_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/conf/conf.h"
+#include "lib/service_options.h"
+
+struct options {
+	LOG_OPTION_MEMBERS;
+	char *group, *path_procfs, *path_cgroupfs;
+	uint64_t duration_ms, hz, rows;
+};
+
+extern const struct conf_opt profiler_options[];
+extern const size_t profiler_options_count;
+
+#endif

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Stacks of programs without frame pointers, as compilers make them, followed to the program's start.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+have_root || skip_all "not root"
+if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
+group=$parent/ceems_test_$$
+mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
+test_cleanup() { wait_for 20 rmdir "$group"; }
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none") # nothing runs there
+[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+ok "a group where nothing runs has no stacks" test ! -s "$SCRATCH/none"
+
+cat >"$SCRATCH/a.c" <<'C'
+#include <math.h>
+#include <stdlib.h>
+#define OWN __attribute__((noinline))
+volatile double sink;
+OWN double leaf(double x, int n) { double s = 0; for (int i = 0; i < n; i++) s += sqrt(x + i); return s; }
+OWN double mid(double x, int n) { sink = leaf(x, n); return sink + 1; }
+OWN double outer(int depth, int n) { sink = depth ? outer(depth - 1, n) : mid(depth, n); return sink * 2; }
+OWN int compare(const void *a, const void *b) { sink = *(const double *)a; return (sink > *(const double *)b) - (sink < *(const double *)b); }
+OWN void sorting(void) { static double v[20000]; for (int i = 0; i < 20000; i++) v[i] = rand(); qsort(v, 20000, sizeof(double), compare); sink = v[1]; }
+int main(void) { for (;;) { outer(8, 300000); sorting(); } }
+C
+cat >"$SCRATCH/f.f90" <<'F'
+module heat
+contains
+subroutine relax(u, n)
+ integer, intent(in) :: n
+ real(8), intent(inout) :: u(n, n)
+ integer :: i, j
+ do j = 2, n - 1
+  do i = 2, n - 1
+   u(i, j) = 0.25d0 * (u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1))
+  end do
+ end do
+end subroutine
+subroutine advance(u, n)
+ integer, intent(in) :: n
+ real(8), intent(inout) :: u(n, n)
+ integer :: i
+ do i = 1, 50
+  call relax(u, n)
+ end do
+ u = u + matmul(u, u) * 1d-12
+end subroutine
+end module
+program p
+ use heat
+ real(8), allocatable :: u(:, :)
+ allocate(u(300, 300))
+ call random_number(u)
+ do
+  call advance(u, 300)
+ end do
+end program
+F
+run_in_group() { # program...
+	(echo $BASHPID >"$group/cgroup.procs" && exec "$@") </dev/null >/dev/null 2>&1 &
+	program=$!
+	started $program
+}
+profile() { # seconds: stacks, summary
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration="$1s" --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
+}
+number() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$SCRATCH/summary"; }
+judge() { # what: of the samples with a stack at least 98 % are whole
+	local samples whole first
+	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
+	first=$(number "first of a process")
+	ok "$1: there are samples (${samples:-none})" test "${samples:-0}" -ge 20
+	ok "$1: their stacks are whole (${whole:-0}, and $first from before it was known)" test $((${whole:-0} * 100)) -ge $(((${samples:-1} - ${first:-0}) * 98))
+	is "$1: none was lost" "$(number lost)" 0
+}
+run_one() { # what pattern compiler arguments...
+	local what=$1 wanted=$2
+	shift 2
+	# one function, one name
+	"$@" -O3 -fomit-frame-pointer -fno-inline -o "$SCRATCH/program" -lm 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
+	run_in_group "$SCRATCH/program"
+	profile 2
+	kill $program
+	wait $program 2>/dev/null
+	judge "$what"
+	like "$what: they are its calls" "$(sort -t' ' -k2 -rn "$SCRATCH/stacks" | head -n 20)" "$wanted"
+}
+own='-fno-ipa-cp -fno-ipa-sra'
+chain='_start;.*;main;(outer;){9}mid;leaf [0-9]'
+run_one gcc "$chain" gcc $own "$SCRATCH/a.c"
+run_one "gcc, static" "$chain" gcc $own -static "$SCRATCH/a.c"
+run_one clang "$chain" clang "$SCRATCH/a.c"
+command -v gfortran >/dev/null && run_one gfortran '_start;.*;main;MAIN__;heat::advance;heat::relax [0-9]' gfortran $own "$SCRATCH/f.f90" -J "$SCRATCH"
+like "a group that is not there is named" "$("$BUILD/ceems-profiler" --cgroup="$group/none" 2>&1)" "$group/none: No such file"
+like "no group is a mistake" "$("$BUILD/ceems-profiler" 2>&1)" "--cgroup names"
+tap_done
