@@ -69,7 +69,7 @@ is "by mount" "$(report daemon '.mounts[0]')" \
 	"{\"path\":\"$JOBS/a \\\"b??\",\"read_bytes\":0,\"read_calls\":0,\"read_errors\":0,\"write_bytes\":10485760,\"write_calls\":2560,\"write_errors\":0}"
 is "what it sent and received" "$(cacct daemon -n -P --noconvert --name counted -o UDPOut,UDPIn)" "100000|100000"
 like "its software events" "$(cacct daemon -n -P --name counted -o MinorFaults,CtxSwitches)" '^[3-9][0-9]{3,}\|[1-9]'
-is "all of it in one view" "$(cacct daemon -n -P --noconvert --counts --name counted | awk -F'|' '{ print NF, ($7 >= 10485760), ($10 >= 100000) }')" "16 1 1"
+is "all of it in one view" "$(cacct daemon -n -P --noconvert --counts --name counted | awk -F'|' '{ print NF, ($7 >= 10485760), ($10 >= 100000) }')" "19 1 1"
 is "node by node" "$(report daemon '[.node_counts[] | .node, .counts.write_calls >= 2560, .mounts[0].write_calls]')" "[\"counts$$\",true,2560]"
 is "nobody else does" "$(cacct bin -n -P -a --name counted -o FileWrite; cacct bin -n -P --name counted -o FileWrite)" ""
 before=$(psql_do -c "SELECT count(*), sum((counts->>'write_calls')::bigint) FROM unit_counts")
