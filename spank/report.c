@@ -367,6 +367,27 @@ static void put_step_counts(struct buf *b, const struct step_counts *c)
 			 v[COUNTS_TX_BYTES]);
 }
 
+static void put_cycles(struct buf *b, const struct step_report *r)
+{
+	const uint64_t *v = r->counts.values;
+
+	if (!(r->counts.known & COUNTS_HAS_CYCLES) || !v[COUNTS_CYCLES] ||
+	    !v[COUNTS_EVENTS_NS])
+		return;
+	buf_puts(b, "  cycles     about ");
+	put_short(b, scale_u64(v[COUNTS_INSTRUCTIONS], 100, v[COUNTS_CYCLES]), 2);
+	buf_puts(b, " instructions per cycle at ");
+	put_short(b, scale_u64(v[COUNTS_CYCLES], 100, v[COUNTS_EVENTS_NS]), 2);
+	buf_puts(b, " GHz");
+	/* what is missing at the end has not been written down yet */
+	if (r->has_cpu && v[COUNTS_EVENTS_NS] < r->cpu_ns / 100 * 98) {
+		buf_puts(b, ", counted in ");
+		buf_put_u64(b, scale_u64(v[COUNTS_EVENTS_NS], 100, r->cpu_ns));
+		buf_puts(b, " % of its CPU time");
+	}
+	buf_putc(b, '\n');
+}
+
 void report_text(const struct step_report *r, struct buf *b)
 {
 	char name[16];
@@ -380,6 +401,7 @@ void report_text(const struct step_report *r, struct buf *b)
 	put_cpu(b, r);
 	put_memory(b, r);
 	put_step_counts(b, &r->counts);
+	put_cycles(b, r);
 	put_energy(b, &r->energy);
 	if (report_hint(r) != HINT_NONE) {
 		buf_puts(b, "  hint       ");
@@ -482,6 +504,9 @@ static void json_counts(struct buf *b, const struct step_counts *c)
 		{COUNTS_HAS_FILES, "write_calls"},
 		{COUNTS_HAS_NETWORK, "net_rx_bytes"},
 		{COUNTS_HAS_NETWORK, "net_tx_bytes"},
+		{COUNTS_HAS_CYCLES, "cpu_cycles"},
+		{COUNTS_HAS_CYCLES, "instructions"},
+		{COUNTS_HAS_CYCLES, "events_enabled_ns"},
 	};
 	const char *sep = "{";
 

@@ -10,6 +10,7 @@
 
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
+#include "daemon/groups/unit_hardware.h"
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
@@ -90,6 +91,22 @@ static void take_slot_network(const struct env *env, uint32_t slot,
 	r->known |= COUNTS_HAS_NETWORK;
 }
 
+/* Both or nothing: they are told as a ratio. */
+static void take_slot_cycles(const struct env *env, uint32_t slot, uint32_t asked,
+			     struct counts_page_row *r)
+{
+	const uint32_t both = 1u << HARDWARE_CYCLES | 1u << HARDWARE_INSTRUCTIONS;
+	struct hardware_total t;
+
+	unit_hardware_slot(env->unit_hardware, slot, &t);
+	if ((asked & t.events & both) != both)
+		return;
+	r->values[COUNTS_CYCLES] = t.values[HARDWARE_CYCLES];
+	r->values[COUNTS_INSTRUCTIONS] = t.values[HARDWARE_INSTRUCTIONS];
+	r->values[COUNTS_EVENTS_NS] = t.enabled_ns[HARDWARE_INSTRUCTIONS];
+	r->known |= COUNTS_HAS_CYCLES;
+}
+
 static bool asks_for_report(const struct env *env, uint32_t slot, uint32_t unit)
 {
 	return (units_get(env->units, unit)->flags &
@@ -113,6 +130,8 @@ static bool fill_row(const struct env *env, uint32_t slot, uint32_t unit,
 		take_slot_files(env, slot, r);
 	if (env->unit_net)
 		take_slot_network(env, slot, r);
+	if (env->unit_hardware)
+		take_slot_cycles(env, slot, unit_hardware_asked(env->options, u), r);
 	return true;
 }
 

@@ -411,6 +411,31 @@ void unit_hardware_total(const struct unit_hardware *u, uint32_t unit,
 	ret->events &= u->counted;
 }
 
+void unit_hardware_slot(const struct unit_hardware *u, uint32_t slot,
+			struct hardware_total *ret)
+{
+	unsigned long long words[HARDWARE_GROUPS_MAX * COUNTS_WORDS] = {0};
+
+	*ret = (struct hardware_total){.events = 0};
+	unit_counts_add_slot(u->counts, slot, words);
+	for (uint32_t g = 0; g < u->groups; g++) {
+		struct hardware_counts c;
+		memcpy(&c, words + (size_t)g * COUNTS_WORDS, sizeof(c));
+		for (uint32_t e = 0, member = 0;
+		     e < HARDWARE_EVENTS && member < HARDWARE_MEMBERS && c.running_ns;
+		     e++) {
+			if (!(u->control->group_events[g] & 1u << e))
+				continue;
+			ret->values[e] = scale_up(c.values[member++], c.enabled_ns,
+						  c.running_ns);
+			ret->enabled_ns[e] = c.enabled_ns;
+			ret->running_ns[e] = c.running_ns;
+			ret->events |= 1u << e;
+		}
+	}
+	ret->events &= u->counted;
+}
+
 enum hardware_state unit_hardware_state(const struct unit_hardware *u, uint32_t event)
 {
 	if (u->control->refused[event])

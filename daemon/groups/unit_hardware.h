@@ -63,6 +63,10 @@ void unit_hardware_update(struct unit_hardware *u);
 void unit_hardware_total(const struct unit_hardware *u, uint32_t unit,
 			 struct hardware_total *ret);
 
+/* What one slot has now, scaled as a whole. */
+void unit_hardware_slot(const struct unit_hardware *u, uint32_t slot,
+			struct hardware_total *ret);
+
 enum hardware_state {
 	HARDWARE_NOT_ASKED,
 	HARDWARE_REFUSED, /* could not be opened */

@@ -19,7 +19,7 @@
  */
 
 #define COUNTS_PAGE_MAGIC "CEEMSCNT"
-#define COUNTS_PAGE_VERSION 1u
+#define COUNTS_PAGE_VERSION 2u
 #define COUNTS_PAGE_ROWS 1024u
 /* Older values than this are not known. */
 #define COUNTS_PAGE_AGE_MAX_NS UINT64_C(2000000000)
@@ -31,12 +31,16 @@ enum counts_page_value {
 	COUNTS_WRITE_CALLS,
 	COUNTS_RX_BYTES,
 	COUNTS_TX_BYTES,
+	COUNTS_CYCLES,
+	COUNTS_INSTRUCTIONS,
+	COUNTS_EVENTS_NS, /* CPU time for which these two were armed */
 	COUNTS_VALUES,
 };
 
 enum counts_page_known {
 	COUNTS_HAS_FILES = 1 << 0,
 	COUNTS_HAS_NETWORK = 1 << 1,
+	COUNTS_HAS_CYCLES = 1 << 2,
 };
 
 struct counts_page_header {

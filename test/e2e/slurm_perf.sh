@@ -48,6 +48,19 @@ is "one that does not ask has none" "$(faults_of silent)" ""
 cycles_of() { sed -n "s|^ceems_perf_cpucycles_total{.*uuid=\"$(id "$1")\"} ||p" "$SCRATCH/metrics"; }
 like "one that asks for hardware events has them" "$(cycles_of other)" '^[1-9][0-9]*$'
 is "one that asks for software events alone has no others" "$(cycles_of asks)$(cycles_of silent)" ""
+# a step that asks for a report has what ceemsd wrote down last: it ends when that was after it had computed
+mkfifo "$JOBS/go" && chmod 666 "$JOBS/go"
+echo "read x <$JOBS/go" >>"$SCRATCH/computes"
+srun -J reports --ceems-perf=hardware --ceems-report "$SCRATCH/computes" 2>"$SCRATCH/report" &
+reports=$!
+started $reports
+counted() { scrape && [ "$(cycles_of reports)" -gt 0 ] 2>/dev/null; }
+ok "a step that asks for a report is counted" wait_for 60 counted
+written_anew() { local was=$(stat -c %y "$RUNDIR/counts"); wait_for 10 eval '[ "$(stat -c %y "$RUNDIR/counts")" != "$was" ]'; }
+ok "that is written down" eval 'written_anew && written_anew'
+echo >"$JOBS/go"
+wait $reports
+like "its report has instructions per cycle" "$(cat "$SCRATCH/report")" $'  cycles     about [0-9.]+ instructions per cycle at [0-9.]+ GHz'
 ok "ten seconds after the last they are disarmed" wait_for 60 armed 0
 like "one with the variable, although it is empty, has" "$(faults_of variable)" '^[1-9][0-9]*$'
 tap_done

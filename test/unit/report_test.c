@@ -134,6 +134,29 @@ static void counts_are_told_as_far_as_they_are_known(void **state)
 	text_has(&r, "  network    about 0.976 KiB received, 2 KiB sent\n");
 }
 
+static void cycles_are_told_with_what_they_cover(void **state)
+{
+	(void)state;
+	struct step_report r = plain_step();
+	r.counts = (struct step_counts){.known = COUNTS_HAS_CYCLES,
+					.values = {[COUNTS_CYCLES] = 3 * r.cpu_ns,
+						   [COUNTS_INSTRUCTIONS] = 2 * r.cpu_ns,
+						   [COUNTS_EVENTS_NS] = r.cpu_ns}};
+	text_has(&r, "  cycles     about 0.66 instructions per cycle at 3 GHz\n");
+	text_lacks(&r, "files");
+	r.counts.values[COUNTS_CYCLES] = r.cpu_ns;
+	r.counts.values[COUNTS_EVENTS_NS] = r.cpu_ns / 2;
+	text_has(&r, "about 2 instructions per cycle at 2 GHz, counted in 50 % of its "
+		     "CPU time\n");
+	auto_buf struct buf json = BUF_INIT;
+	report_json(&r, &json);
+	assert_non_null(strstr(json.data, "\"counts\":{\"cpu_cycles\":"));
+	r.counts.values[COUNTS_CYCLES] = 0;
+	text_lacks(&r, "cycles");
+	r.counts = (struct step_counts){.known = COUNTS_HAS_NETWORK};
+	text_lacks(&r, "cycles");
+}
+
 static void host_energy_names_what_is_in_it(void **state)
 {
 	(void)state;
@@ -353,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(energy_comes_per_domain_with_its_source_and_grams),
 		cmocka_unit_test(counts_are_told_as_far_as_they_are_known),
+		cmocka_unit_test(cycles_are_told_with_what_they_cover),
 		cmocka_unit_test(host_energy_names_what_is_in_it),
 		cmocka_unit_test(modelled_energy_says_so),
 		cmocka_unit_test(even_a_step_of_microseconds_is_not_free),

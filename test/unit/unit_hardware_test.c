@@ -308,6 +308,25 @@ static void what_ran_in_a_unit_is_in_its_final_report(void **state)
 	assert_true(has_final_count(COUNT_EVENTS_RUNNING_NS, 10));
 }
 
+static void a_slot_has_its_own_counts(void **state)
+{
+	struct hardware_total t;
+
+	(void)state;
+	(void)total_of(start_unit("7", 3, RECORD_PERF_HW));
+	play_counts(3, GROUP_CYCLES, 0, (struct hardware_counts){{100, 300}, 40, 20});
+	play_counts(3, GROUP_CYCLES, 1, (struct hardware_counts){{100, 300}, 40, 20});
+	play_counts(4, GROUP_CYCLES, 0, (struct hardware_counts){{7, 7}, 7, 7});
+	(void)total_of(0);
+	unit_hardware_slot(hardware, 3, &t);
+	assert_int_equal(t.values[HARDWARE_CYCLES], 400);
+	assert_int_equal(t.values[HARDWARE_INSTRUCTIONS], 1200);
+	assert_int_equal(t.enabled_ns[HARDWARE_CYCLES], 80);
+	assert_int_equal(t.events, 3);
+	unit_hardware_slot(hardware, 5, &t);
+	assert_int_equal(t.events, 0);
+}
+
 static void names_of_counts_are_those_of_the_events(void **state)
 {
 	(void)state;
@@ -390,6 +409,7 @@ int main(void)
 		TEST(an_event_that_never_had_a_counter_is_absent),
 		TEST(an_event_that_never_counts_is_absent_until_it_does),
 		TEST(what_ran_in_a_unit_is_in_its_final_report),
+		TEST(a_slot_has_its_own_counts),
 		cmocka_unit_test(names_of_counts_are_those_of_the_events),
 		TEST(units_are_shown_the_kinds_that_they_ask_for),
 		TEST(events_are_armed_while_a_unit_asks),
