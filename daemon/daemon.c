@@ -406,7 +406,9 @@ static void open_gpu_link(struct daemon *d)
 
 	if (!d->options.collector_gpu)
 		return;
-	int rc = gpu_child_new(&d->options, &d->env, d->rundirfd, &d->gpu, &err);
+	int rc = gpu_child_new(&d->options, &d->env, d->rundirfd,
+			       d->privileges.drop ? d->privileges.gid : (gid_t)-1,
+			       &d->gpu, &err);
 	if (rc < 0)
 		log_at(rc == -ENODEV ? LOG_INFO : LOG_WARNING,
 		       "gpu: %s: no device is read", err.text);

@@ -29,7 +29,8 @@ static int add_child_arg(struct conf_list *list, struct buf *arg)
 	return buf_error(arg) ? -ENOMEM : conf_list_add(list, arg->data);
 }
 
-static int fill_gpu_args(const struct options *o, int rundirfd, struct conf_list *ret)
+static int fill_gpu_args(const struct options *o, int rundirfd, gid_t gid,
+			 struct conf_list *ret)
 {
 	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT,
 			    lock = BUF_INIT;
@@ -46,11 +47,9 @@ static int fill_gpu_args(const struct options *o, int rundirfd, struct conf_list
 		return rc;
 	auto_close int fd = openat(rundirfd, GPU_LOCK_NAME,
 				   O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	struct stat dir;
 	buf_printf(&lock, "--gpu.lock=%s/" GPU_LOCK_NAME, o->path_rundir);
-	/* for the group of the directory alone: whoever can open it can lock it */
-	if (fd < 0 || fstat(rundirfd, &dir) < 0 ||
-	    fchown(fd, (uid_t)-1, dir.st_gid) < 0 || fchmod(fd, 0640) < 0) {
+	/* for ceems-gpu's group alone: whoever can open it can lock it */
+	if (fd < 0 || fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, 0640) < 0) {
 		log_warn("%s/" GPU_LOCK_NAME ": %s: nobody can wait for ceems-gpu to "
 			 "let go of the driver",
 			 o->path_rundir, strerror(errno));
@@ -60,7 +59,7 @@ static int fill_gpu_args(const struct options *o, int rundirfd, struct conf_list
 }
 
 int gpu_child_new(const struct options *o, const struct env *env, int rundirfd,
-		  struct child_link **ret, struct err *err)
+		  gid_t gid, struct child_link **ret, struct err *err)
 {
 	struct conf_list args = {0};
 	char path[4096];
@@ -69,7 +68,7 @@ int gpu_child_new(const struct options *o, const struct env *env, int rundirfd,
 	if (!strchr(o->gpu_nvml, '/') && !has_driver(env->procfd, env->sysfd))
 		return err_set(err, -ENODEV, "no GPU driver is loaded");
 	exec_beside(o->gpu_path, "ceems-gpu", path, sizeof(path));
-	int rc = fill_gpu_args(o, rundirfd, &args);
+	int rc = fill_gpu_args(o, rundirfd, gid, &args);
 	if (rc == 0)
 		rc = child_link_new("gpu", path, &args, ret, err);
 	else
