@@ -98,6 +98,12 @@ static void look_for_damage(struct daemon *d, uint64_t now)
 	d->mended = mended;
 }
 
+static uint32_t armed_kinds(const struct daemon *d)
+{
+	return d->unit_hardware ? unit_hardware_ready(d->unit_hardware)
+				: RING_ARMED_ALL;
+}
+
 /* Lock held */
 static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 {
@@ -112,6 +118,8 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 					d->has_ring ? d->ingest.drained_ns : now);
 	if (d->unit_hardware)
 		unit_hardware_tick(d->unit_hardware, now);
+	if (d->has_ring)
+		ring_set_armed(&d->ring, armed_kinds(d));
 	if (d->counts_page)
 		counts_page_fill_tick(d->counts_page);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
@@ -184,6 +192,9 @@ static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 
 	if (d->ingest.records != records_before)
 		return d->options.ring_poll_ms;
+	/* a step that asks for events waits for them */
+	if ((armed_kinds(d) | RING_ARMED_SAID) != RING_ARMED_ALL)
+		return d->options.ring_poll_ms;
 	return 2 * poll_ms < slowest ? 2 * poll_ms : slowest;
 }
 
@@ -227,4 +238,7 @@ void daemon_run(struct daemon *d)
 		.reload = reload_daemon,
 		.arg = &l,
 	});
+	/* nobody arms them now */
+	if (d->has_ring && d->unit_hardware)
+		ring_set_armed(&d->ring, 0);
 }

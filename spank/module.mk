@@ -14,7 +14,7 @@ slurm_number = $(shell sed -n 's/^\#define SLURM_VERSION_NUMBER *\(0x[0-9a-f]*\)
 	$(1)/slurm/slurm_version.h $(1)/slurm/slurm.h 2>/dev/null | head -1)
 slurm_version = $(if $(1),$(shell printf '%02d.%02d' $$(($(1) >> 16 & 255)) $$(($(1) >> 8 & 255))))
 
-SPANK_SHARED := spank/step.c spank/report.c spank/report_step.c spank/gpulist.c
+SPANK_SHARED := spank/step.c spank/arm_wait.c spank/report.c spank/report_step.c spank/gpulist.c
 SPANK_PLUGINS := spank_ceems spank_ceems_job
 # sanitizers cannot be loaded into a Slurm that was built without them
 SLURM_BUILDS := $(if $(SAN),,$(foreach t,$(SLURM_TREES),$(foreach h,$(call slurm_headers,$(t)),$(h):$(call \

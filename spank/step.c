@@ -19,6 +19,7 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 #include "lib/records/ring.h"
+#include "spank/arm_wait.h"
 #include "spank/gpulist.h"
 #include "spank/report_step.h"
 
@@ -29,10 +30,19 @@
 #define SHARE_VALUE_MAX 16
 #define ENV_VARIABLES_MAX 100000
 
+static void nap_for_a_millisecond(void)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	nanosleep(&nap, NULL);
+}
+
 struct step_host step_host = {
 	.proc = "/proc",
 	.cgroup = "/sys/fs/cgroup",
 	.ring_owner = 0,
+	.nap = nap_for_a_millisecond,
+	.boottime_ns = clock_boottime_ns,
 };
 
 void step_init(struct step *s, const struct policy *policy, const struct request *asked)
@@ -448,11 +458,10 @@ static void read_counters(struct step *s)
  * of four jobs on a slow machine). The ring can only be opened before or after that. */
 static bool wait_for_owner(void)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
 	for (int i = 0; i < OWNER_WAIT_MS; i++) {
 		if (geteuid() == step_host.ring_owner)
 			return true;
-		nanosleep(&nap, NULL);
+		step_host.nap();
 	}
 	return false;
 }
@@ -527,6 +536,7 @@ void step_task_forked(struct step *s, spank_t sp)
 	if (s->is_extern)
 		step_publish(r, RECORD_UNIT_START, s->policy, &s->ring_failed);
 	step_publish(r, RECORD_STEP_START, s->policy, &s->ring_failed);
+	arm_wait(s);
 }
 
 void step_task_ended(struct step *s, spank_t sp)

@@ -14,11 +14,13 @@
 
 /* The work of slurmstepd's hooks for one step: facts, start, counters, stop. */
 
-/* File system roots. Tests point them at fixtures; nothing else changes them. */
+/* File system roots and the like. Tests replace them; nothing else changes them. */
 struct step_host {
 	const char *proc;
 	const char *cgroup;
 	uid_t ring_owner;
+	void (*nap)(void); /* a millisecond, or longer */
+	uint64_t (*boottime_ns)(void);
 };
 extern struct step_host step_host;
 

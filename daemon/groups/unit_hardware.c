@@ -16,6 +16,7 @@
 #include "daemon/units.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/records/ring.h"
 
 _Static_assert(sizeof(struct hardware_counts) ==
 		       COUNTS_WORDS * sizeof(unsigned long long),
@@ -38,6 +39,7 @@ struct unit_hardware {
 	unsigned long long *seen, *now; /* now: of one update, else 0 */
 	uint32_t counted, ran;          /* mask of events, of all units so far */
 	uint64_t asked_ns;              /* when a unit last asked */
+	uint32_t ready;                 /* enum ring_armed */
 	unsigned generation;
 	struct log_repeat arm_log;
 };
@@ -250,10 +252,21 @@ static void arm_groups(struct unit_hardware *u, uint32_t groups)
 			 strerror(-rc));
 }
 
+/* Those of which all groups are armed, and those of which there is none. */
+static uint32_t ready_kinds(const struct unit_hardware *u, uint32_t armed)
+{
+	uint32_t general = groups_of(u->control, u->groups, HARDWARE_GENERAL_MASK);
+	uint32_t cache = groups_of(u->control, u->groups, HARDWARE_CACHE_MASK);
+
+	return ((general & ~armed) ? 0 : RING_ARMED_HARDWARE) |
+	       ((cache & ~armed) ? 0 : RING_ARMED_CACHE);
+}
+
 void unit_hardware_tick(struct unit_hardware *u, uint64_t now_ns)
 {
 	uint32_t before = u->control->armed ? u->control->armed_groups : 0;
-	uint32_t groups = groups_of(u->control, u->groups, wanted_events(u));
+	uint32_t wanted = groups_of(u->control, u->groups, wanted_events(u));
+	uint32_t groups = wanted;
 
 	if ((groups & before) == before)
 		u->asked_ns = now_ns;
@@ -261,6 +274,15 @@ void unit_hardware_tick(struct unit_hardware *u, uint64_t now_ns)
 		groups |= before;
 	if (groups != before)
 		arm_groups(u, groups);
+	if (now_ns + HARDWARE_LEAVE_MS * NSEC_PER_MSEC <
+	    u->asked_ns + HARDWARE_IDLE_MS * NSEC_PER_MSEC)
+		wanted |= groups;
+	u->ready = ready_kinds(u, wanted);
+}
+
+uint32_t unit_hardware_ready(const struct unit_hardware *u)
+{
+	return u->ready;
 }
 
 bool unit_hardware_armed(const struct unit_hardware *u)

@@ -18,6 +18,9 @@
  * HARDWARE_IDLE_MS. The caller holds the daemon's lock.
  */
 #define HARDWARE_IDLE_MS 10000u
+/* So long before that a step that asks is told to wait again: its record is read before
+ * the events are disarmed. */
+#define HARDWARE_LEAVE_MS 1000u
 
 /* The kernel's maps, mapped into ceemsd */
 struct hardware_slots {
@@ -54,6 +57,9 @@ void unit_hardware_free(struct unit_hardware *u); /* accepts NULL */
 uint32_t unit_hardware_asked(const struct options *o, const struct unit *unit);
 /* Arms and disarms. */
 void unit_hardware_tick(struct unit_hardware *u, uint64_t now_ns);
+/* For which kinds a step that asks need not wait, as of the last tick: enum ring_armed.
+ */
+uint32_t unit_hardware_ready(const struct unit_hardware *u);
 /* As unit_counts_end_slot() */
 void unit_hardware_end_slot(struct unit_hardware *u, uint32_t slot, uint32_t unit);
 

@@ -644,6 +644,18 @@ static void store_heartbeat(struct ring *r)
 			 __ATOMIC_RELAXED);
 }
 
+uint32_t ring_armed(const struct ring *r)
+{
+	return __atomic_load_n(&r->header->armed, __ATOMIC_ACQUIRE);
+}
+
+void ring_set_armed(struct ring *r, uint32_t armed)
+{
+	armed |= RING_ARMED_SAID;
+	if (ring_armed(r) != armed)
+		__atomic_store_n(&r->header->armed, armed, __ATOMIC_RELEASE);
+}
+
 /* Hands the slot to the next lap, then moves tail: if a consumer dies in between, its
  * successor finds a newer lap at tail and moves on; the other way round the slot would
  * be jammed for ever. Swapped, not stored: a producer may publish just before it is

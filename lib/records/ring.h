@@ -62,7 +62,17 @@ struct ring_header {
 	_Alignas(64) uint64_t dropped; /* records refused because the ring was full */
 	uint64_t torn;         /* slots skipped, and publishes that came too late */
 	uint64_t heartbeat_ns; /* CLOCK_BOOTTIME of the consumer's last look */
+	uint32_t armed;        /* enum ring_armed, written by the consumer */
 };
+
+/* For which of the CPUs' events a step need not wait, because they are armed or this
+ * node has none. 0: the consumer is one that does not say. */
+enum ring_armed {
+	RING_ARMED_HARDWARE = 1 << 0,
+	RING_ARMED_CACHE = 1 << 1,
+	RING_ARMED_SAID = 1 << 2
+};
+#define RING_ARMED_ALL (RING_ARMED_HARDWARE | RING_ARMED_CACHE | RING_ARMED_SAID)
 
 struct ring_slot {
 	uint64_t word;
@@ -109,6 +119,9 @@ int ring_publish(struct ring *r, const void *record, size_t len);
 int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	      struct err *err);
 
+/* enum ring_armed, as of now; of any mapping. */
+uint32_t ring_armed(const struct ring *r);
+
 /* ---- the consumer ---------------------------------------------------------------- */
 
 /* Opens path as the consumer: takes over a valid ring of the same geometry, else
@@ -139,6 +152,8 @@ void ring_consumer_close(struct ring *r);
  * applied. */
 int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos);
 void ring_release(struct ring *r, uint64_t pos);
+/* armed: enum ring_armed; RING_ARMED_SAID is added. */
+void ring_set_armed(struct ring *r, uint32_t armed);
 
 /* Reads again a record that was released and whose slot has not been reused. Positions
  * are the last ring->count below the header's tail. False: it is gone. */

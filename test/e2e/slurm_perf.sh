@@ -30,6 +30,13 @@ import mmap
 m = mmap.mmap(-1, 3000 * 4096)
 m.madvise(mmap.MADV_NOHUGEPAGE)
 for i in range(3000): m[i * 4096] = 1'
+# The first that asks begins when its events are armed, or after 100 ms and says so.
+srun -J first --slurmd-debug=verbose --ceems-perf=hardware python3 -S -B -c 'for i in range(300000): pass' 2>"$SCRATCH/first"
+is "no other step waits" "$(srun --slurmd-debug=verbose --ceems-perf=software true 2>&1 | grep -c 'has not armed')" 0
+kill -STOP "$ceemsd_pid"
+like "without an answer a step begins all the same" "$(srun -J stopped --slurmd-debug=verbose --ceems-perf=cache true 2>&1; echo "ended $?")" \
+	$'has not armed the CPUs\' events in 100 ms: .*\n(.*\n)*ended 0$'
+kill -CONT "$ceemsd_pid"
 {
 	srun -J asks --ceems-perf=software python3 -S -B -c "$faults"
 	srun -J other --ceems-perf=hardware "$SCRATCH/computes"
@@ -37,7 +44,7 @@ for i in range(3000): m[i * 4096] = 1'
 	ENABLE_PERF= srun -J variable true
 } 2>/dev/null
 ok "the jobs end" wait_for 60 no_job
-ended() { scrape && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" = 4 ]; }
+ended() { scrape && [ "$(jq '[.units[] | select(.state == "ended")] | length' "$SCRATCH/units")" = 7 ]; }
 ok "all have ended" wait_for 60 ended
 id() { unit "$1" '.[0].id'; }
 faults_of() { sed -n "s|^ceems_perf_page_faults_total{.*uuid=\"$(id "$1")\"} ||p" "$SCRATCH/metrics"; }
@@ -62,5 +69,12 @@ echo >"$JOBS/go"
 wait $reports
 like "its report has instructions per cycle" "$(cat "$SCRATCH/report")" $'  cycles     about [0-9.]+ instructions per cycle at [0-9.]+ GHz'
 ok "ten seconds after the last they are disarmed" wait_for 60 armed 0
+of_first() { sed -n "s|^$1{.*uuid=\"$(id first)\"$2.*} ||p" "$SCRATCH/metrics"; }
+covered=$(of_first ceems_perf_event_enabled_seconds_total ',event="CpuCycles"')
+used=$(of_first ceems_compute_unit_cpu_user_seconds_total '' ; of_first ceems_compute_unit_cpu_system_seconds_total '')
+echo "# armed for ${covered:-0} s of" $used "s; $(grep -c 'has not armed' "$SCRATCH/first") waited in vain"
+begins_armed() { grep -q 'has not armed' "$SCRATCH/first" || awk -v c="${covered:-0}" '{ used += $1 } END { exit !(c >= 0.9 * used) }' <<<"$used"; }
+ok "the first that asks is counted from its begin" begins_armed
+is "of one that began without them nothing is told" "$(sed -n "s|^ceems_perf_.*uuid=\"$(id stopped)\".*} ||p" "$SCRATCH/metrics")" ""
 like "one with the variable, although it is empty, has" "$(faults_of variable)" '^[1-9][0-9]*$'
 tap_done

@@ -78,6 +78,7 @@ report_test_LIBS := libbase
 # need slurm/spank.h, not a Slurm
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 TESTS += spank_test
+TESTS += spank_arm_wait_test
 TESTS += spank_safe_test
 TESTS += spank_job_test
 TESTS += spank_options_test
@@ -85,6 +86,8 @@ TESTS += spank_report_test
 endif
 spank_test_SRCS := test/unit/spank_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_test_LIBS := libbase
+spank_arm_wait_test_SRCS := test/unit/spank_arm_wait_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
+spank_arm_wait_test_LIBS := libbase
 spank_safe_test_SRCS := test/unit/spank_safe_test.c test/fake/slurm_host.c spank/spank_ceems.c $(SPANK_SHARED)
 spank_safe_test_LIBS := libbase
 spank_job_test_SRCS := test/unit/spank_job_test.c test/fake/slurm_host.c spank/spank_ceems_job.c $(SPANK_SHARED)

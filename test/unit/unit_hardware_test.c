@@ -10,6 +10,7 @@
 #include "daemon/groups/unit_finals.h"
 #include "daemon/groups/unit_hardware.h"
 #include "lib/records/perf_cells.h"
+#include "lib/records/ring.h"
 #include "test/unit/group_lab.h"
 #include "test/unit/node.h"
 #include "test/unit/scratch.h"
@@ -397,6 +398,39 @@ static void events_are_armed_while_a_unit_asks(void **state)
 	assert_false(unit_hardware_armed(hardware));
 }
 
+static void who_asks_waits_until_its_events_are_armed(void **state)
+{
+	uint64_t now = NSEC_PER_SEC;
+
+	(void)state;
+	unit_hardware_tick(hardware, now);
+	assert_int_equal(unit_hardware_ready(hardware), 0);
+	(void)start_unit("7", 3, RECORD_PERF_HW);
+	unit_hardware_tick(hardware, now);
+	assert_int_equal(unit_hardware_ready(hardware), RING_ARMED_HARDWARE);
+	(void)start_unit("8", 4, RECORD_PERF_CACHE);
+	unit_hardware_tick(hardware, now);
+	assert_int_equal(unit_hardware_ready(hardware),
+			 RING_ARMED_HARDWARE | RING_ARMED_CACHE);
+	end_unit("8");
+	unit_hardware_tick(hardware, now);
+	assert_int_equal(unit_hardware_ready(hardware),
+			 RING_ARMED_HARDWARE | RING_ARMED_CACHE);
+	/* still armed, but not for long */
+	now += (HARDWARE_IDLE_MS - HARDWARE_LEAVE_MS) * NSEC_PER_MSEC;
+	unit_hardware_tick(hardware, now);
+	assert_int_equal(unit_hardware_ready(hardware), RING_ARMED_HARDWARE);
+	assert_int_equal(control->armed_groups, (1u << GROUPS) - 1);
+}
+
+static void nobody_waits_for_events_that_there_are_not(void **state)
+{
+	(void)state;
+	control->group_events[GROUP_L1D] = 0;
+	unit_hardware_tick(hardware, NSEC_PER_SEC);
+	assert_int_equal(unit_hardware_ready(hardware), RING_ARMED_CACHE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_lab, close_lab)
 
 int main(void)
@@ -413,6 +447,8 @@ int main(void)
 		cmocka_unit_test(names_of_counts_are_those_of_the_events),
 		TEST(units_are_shown_the_kinds_that_they_ask_for),
 		TEST(events_are_armed_while_a_unit_asks),
+		TEST(who_asks_waits_until_its_events_are_armed),
+		TEST(nobody_waits_for_events_that_there_are_not),
 	};
 	return cmocka_run_group_tests_name("unit_hardware", tests, NULL, NULL);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* ceemsd arms the CPUs' events when it has read the record of a step that asks for
+ * them. Until then the step's tasks are held before exec, so that their first
+ * instructions are counted. */
+#include "spank/arm_wait.h"
+
+#include "lib/clock.h"
+#include "lib/err.h"
+#include "lib/records/ring.h"
+
+static uint32_t events_to_wait_for(const struct step *s)
+{
+	uint32_t kinds = 0;
+
+	/* its tasks run in the job's other steps */
+	if (s->is_extern)
+		return 0;
+	if (s->record.flags & RECORD_PERF_HW)
+		kinds |= RING_ARMED_HARDWARE;
+	if (s->record.flags & RECORD_PERF_CACHE)
+		kinds |= RING_ARMED_CACHE;
+	return kinds;
+}
+
+static bool are_armed(const struct ring *r, uint32_t kinds)
+{
+	uint32_t armed = ring_armed(r);
+
+	return !(armed & RING_ARMED_SAID) || (armed & kinds) == kinds;
+}
+
+void arm_wait(const struct step *s)
+{
+	uint32_t kinds = events_to_wait_for(s);
+	struct ring ring;
+	struct err err;
+
+	if (!kinds || s->ring_failed ||
+	    ring_attach_readonly(s->policy->ring, step_host.ring_owner, &ring, &err) <
+		    0)
+		return;
+	uint64_t until_ns = step_host.boottime_ns() + ARM_WAIT_MS * NSEC_PER_MSEC;
+	bool armed = are_armed(&ring, kinds);
+	while (!armed && step_host.boottime_ns() < until_ns) {
+		step_host.nap();
+		armed = are_armed(&ring, kinds);
+	}
+	ring_detach(&ring);
+	if (!armed)
+		slurm_verbose("ceems: job %s: ceemsd has not armed the CPUs' events in "
+			      "%u ms: they are counted from when it does",
+			      s->record.unit, ARM_WAIT_MS);
+}
