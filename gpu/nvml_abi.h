@@ -17,6 +17,7 @@ enum nvml_return {
 	NVML_ERROR_NOT_SUPPORTED = 3,
 	NVML_ERROR_NO_PERMISSION = 4,
 	NVML_ERROR_NOT_FOUND = 6,
+	NVML_ERROR_INSUFFICIENT_SIZE = 7,
 	NVML_ERROR_DRIVER_NOT_LOADED = 9,
 	NVML_ERROR_TIMEOUT = 10,
 	NVML_ERROR_LIBRARY_NOT_FOUND = 12,
@@ -62,6 +63,145 @@ struct nvml_memory_v2 {
 #define NVML_CLOCK_SM 1        /* nvmlClockType_t */
 #define NVML_CLOCK_MEM 2
 
+/* nvmlTemperatureThresholds_t */
+#define NVML_THRESHOLD_SHUTDOWN 0
+#define NVML_THRESHOLD_SLOWDOWN 1
+
+/* nvmlDeviceGetCurrentClocksEventReasons, nvmlClocksEventReason*: the bits are those of
+ * enum child_gpu_reason. */
+#define NVML_REASONS 0x1ffull
+
+#define NVML_POLICY_POWER 0 /* nvmlPerfPolicyType_t */
+#define NVML_POLICY_THERMAL 1
+
+/* nvmlViolationTime_t: ns */
+struct nvml_violation {
+	unsigned long long reference, violation;
+};
+
+#define NVML_ECC_CORRECTED 0 /* nvmlMemoryErrorType_t */
+#define NVML_ECC_UNCORRECTED 1
+#define NVML_ECC_VOLATILE 0 /* nvmlEccCounterType_t: since the driver was loaded */
+#define NVML_ECC_AGGREGATE 1
+
+union nvml_number { /* nvmlValue_t */
+	double d;
+	int si;
+	unsigned ui;
+	unsigned long ul;
+	unsigned long long ull;
+	long long sll;
+	unsigned short us;
+};
+enum nvml_number_type { /* nvmlValueType_t */
+			NVML_DOUBLE,
+			NVML_UINT,
+			NVML_ULONG,
+			NVML_ULONGLONG,
+			NVML_LONGLONG,
+			NVML_INT,
+			NVML_USHORT,
+};
+
+/* nvmlFieldValue_t */
+struct nvml_field {
+	unsigned id, scope;
+	long long at_us, latency_us;
+	unsigned type;
+	int rc;
+	union nvml_number value;
+};
+/* Chapter Field Value Enums */
+#define NVML_FIELD_MEMORY_TEMPERATURE 82
+#define NVML_FIELD_LINK_TX 138 /* KiB; scope: link, or all */
+#define NVML_FIELD_LINK_RX 139
+#define NVML_FIELD_POWER_NOW 186 /* mW */
+#define NVML_FIELD_PCIE_TX 197   /* bytes */
+#define NVML_FIELD_PCIE_RX 198
+#define NVML_SCOPE_ALL 0xffffffffu
+
+#define NVML_SAMPLES_BUSY 1 /* nvmlSamplingType_t: percent */
+/* nvmlSample_t: microseconds of the host's clock */
+struct nvml_sample {
+	unsigned long long at_us;
+	union nvml_number value;
+};
+
+/* nvmlDeviceAttributes_t, of a MIG device */
+struct nvml_attributes {
+	unsigned sm_count, copy_engines, decoders, encoders, jpegs, ofas;
+	unsigned gi_slices, ci_slices;
+	unsigned long long memory_mib;
+};
+/* nvmlGpuInstanceProfileInfo_t */
+struct nvml_gi_profile {
+	unsigned id, p2p, slices, instances, sm_count, copy_engines, decoders, encoders,
+		jpegs, ofas;
+	unsigned long long memory_mib;
+};
+#define NVML_GI_PROFILE_4_SLICE 3
+#define NVML_GI_PROFILE_7_SLICE 4
+#define NVML_GI_PROFILE_8_SLICE 5
+
+/* Chapter GPM: nvmlGpmSupport_t, nvmlGpmMetricsGet_t. Their versions are plain numbers.
+ */
+typedef void *nvml_gpm_sample;
+struct nvml_gpm_support {
+	unsigned version, supported;
+};
+#define NVML_GPM_VERSION 1
+struct nvml_gpm_metric {
+	unsigned id;
+	int rc;
+	double value;
+	char *short_name, *long_name, *unit;
+};
+struct nvml_gpm_metrics {
+	unsigned version, count;
+	nvml_gpm_sample first, second;
+	struct nvml_gpm_metric metrics[333]; /* the most of any release; count are used
+					      */
+};
+#define NVML_GPM_GRAPHICS 1 /* nvmlGpmMetricId_t: percent, unless told */
+#define NVML_GPM_SM 2
+#define NVML_GPM_OCCUPANCY 3
+#define NVML_GPM_TENSOR 5
+#define NVML_GPM_DRAM 10
+#define NVML_GPM_FP64 11
+#define NVML_GPM_FP32 12
+#define NVML_GPM_FP16 13
+
+/* nvmlProcessInfo_t of the entry points _v2 and _v3 */
+struct nvml_process {
+	unsigned pid;
+	unsigned long long memory; /* bytes; all ones: not known */
+	unsigned gi, ci;           /* all ones: none */
+};
+/* nvmlProcessUtilizationSample_t: percent */
+struct nvml_process_use {
+	unsigned pid;
+	unsigned long long at_us;
+	unsigned sm, memory, encoder, decoder;
+};
+
+/* Chapter Event Handling Methods: nvmlEventData_t */
+typedef void *nvml_event_set;
+struct nvml_event {
+	nvml_device device;
+	unsigned long long type, data;
+	unsigned gi, ci;
+};
+#define NVML_EVENT_XID 0x8ull
+#define NVML_EVENT_MIG 0x400ull
+
+_Static_assert(sizeof(struct nvml_field) == 40, "NVML's layout");
+_Static_assert(sizeof(struct nvml_sample) == 16, "NVML's layout");
+_Static_assert(sizeof(struct nvml_attributes) == 40, "NVML's layout");
+_Static_assert(sizeof(struct nvml_gi_profile) == 48, "NVML's layout");
+_Static_assert(sizeof(struct nvml_gpm_metric) == 40, "NVML's layout");
+_Static_assert(sizeof(struct nvml_process) == 24, "NVML's layout");
+_Static_assert(sizeof(struct nvml_process_use) == 32, "NVML's layout");
+_Static_assert(sizeof(struct nvml_event) == 32, "NVML's layout");
 _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout");
 _Static_assert(sizeof(struct nvml_memory) == 24, "NVML's layout");
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "NVML's layout");
