@@ -5,6 +5,7 @@ ARCHIVES += libgpu
 libgpu_SRCS += gpu/amd_metrics.c
 libgpu_SRCS += gpu/device.c
 libgpu_SRCS += gpu/nvml.c
+libgpu_SRCS += gpu/nvml_more.c
 libgpu_SRCS += gpu/options.c
 
 PROGS += ceems-gpu

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NVML by dlopen(). Entry points that a release lacks are NULL, and what they tell is
- * absent. */
-#include "gpu/nvml.h"
+/* NVML by dlopen() */
+#include "gpu/nvml_impl.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,29 +12,10 @@
 #define PERCENT_PPM 10000u
 #define DEGREE_MILLI 1000u
 #define MHZ_HZ 1000000u
-
-struct nvml {
-	int (*init)(void);
-	int (*shutdown)(void);
-	const char *(*error)(int rc);
-	int (*driver_version)(char *text, unsigned size);
-	int (*count)(unsigned *ret);
-	int (*handle)(unsigned index, nvml_device *ret);
-	int (*uuid)(nvml_device d, char *text, unsigned size);
-	int (*name)(nvml_device d, char *text, unsigned size);
-	int (*pci)(nvml_device d, struct nvml_pci *ret);
-	int (*minor)(nvml_device d, unsigned *ret);
-	int (*mig)(nvml_device d, unsigned *now, unsigned *pending);
-	int (*energy)(nvml_device d, unsigned long long *mj);
-	int (*power)(nvml_device d, unsigned *mw);
-	int (*limit)(nvml_device d, unsigned *mw);
-	int (*utilization)(nvml_device d, struct nvml_utilization *ret);
-	int (*memory)(nvml_device d, struct nvml_memory *ret);
-	int (*memory_v2)(nvml_device d, struct nvml_memory_v2 *ret);
-	int (*temperature)(nvml_device d, unsigned sensor, unsigned *ret);
-	int (*clock)(nvml_device d, unsigned type, unsigned *mhz);
-	char driver[NVML_DRIVER_BYTES];
-};
+/* what nvml_identify() has found */
+#define CONSTANT                                                                       \
+	(1ull << CHILD_GPU_SM_COUNT | 1ull << CHILD_GPU_SLOWDOWN_TEMPERATURE |         \
+	 1ull << CHILD_GPU_SHUTDOWN_TEMPERATURE)
 
 /* The newest version of each; without a needed one the library is of no use. */
 static const struct nvml_symbol {
@@ -62,6 +42,44 @@ static const struct nvml_symbol {
 	{"nvmlDeviceGetMemoryInfo_v2", offsetof(struct nvml, memory_v2), false},
 	{"nvmlDeviceGetTemperature", offsetof(struct nvml, temperature), false},
 	{"nvmlDeviceGetClockInfo", offsetof(struct nvml, clock), false},
+	{"nvmlDeviceGetTemperatureThreshold", offsetof(struct nvml, threshold), false},
+	{"nvmlDeviceGetNumGpuCores", offsetof(struct nvml, cores), false},
+	{"nvmlDeviceGetCudaComputeCapability", offsetof(struct nvml, capability),
+	 false},
+	{"nvmlDeviceGetEncoderUtilization", offsetof(struct nvml, encoder), false},
+	{"nvmlDeviceGetDecoderUtilization", offsetof(struct nvml, decoder), false},
+	{"nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct nvml, reasons),
+	 false},
+	{"nvmlDeviceGetViolationStatus", offsetof(struct nvml, violation), false},
+	{"nvmlDeviceGetTotalEccErrors", offsetof(struct nvml, ecc), false},
+	{"nvmlDeviceGetRemappedRows", offsetof(struct nvml, rows), false},
+	{"nvmlDeviceGetPcieReplayCounter", offsetof(struct nvml, replays), false},
+	{"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
+	{"nvmlDeviceGetSamples", offsetof(struct nvml, samples), false},
+	{"nvmlDeviceGetMaxMigDeviceCount", offsetof(struct nvml, mig_count), false},
+	{"nvmlDeviceGetMigDeviceHandleByIndex", offsetof(struct nvml, mig_handle),
+	 false},
+	{"nvmlDeviceGetGpuInstanceId", offsetof(struct nvml, gi_id), false},
+	{"nvmlDeviceGetComputeInstanceId", offsetof(struct nvml, ci_id), false},
+	{"nvmlDeviceGetAttributes_v2", offsetof(struct nvml, attributes), false},
+	{"nvmlDeviceGetGpuInstanceProfileInfo", offsetof(struct nvml, gi_profile),
+	 false},
+	{"nvmlGpmQueryDeviceSupport", offsetof(struct nvml, gpm_support), false},
+	{"nvmlGpmSampleAlloc", offsetof(struct nvml, gpm_alloc), false},
+	{"nvmlGpmSampleFree", offsetof(struct nvml, gpm_free), false},
+	{"nvmlGpmSampleGet", offsetof(struct nvml, gpm_sample), false},
+	{"nvmlGpmMigSampleGet", offsetof(struct nvml, gpm_mig_sample), false},
+	{"nvmlGpmMetricsGet", offsetof(struct nvml, gpm_metrics), false},
+	{"nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml, compute),
+	 false},
+	{"nvmlDeviceGetGraphicsRunningProcesses_v3", offsetof(struct nvml, graphics),
+	 false},
+	{"nvmlDeviceGetMPSComputeRunningProcesses_v3", offsetof(struct nvml, mps),
+	 false},
+	{"nvmlDeviceGetProcessUtilization", offsetof(struct nvml, process_use), false},
+	{"nvmlEventSetCreate", offsetof(struct nvml, event_set), false},
+	{"nvmlDeviceRegisterEvents", offsetof(struct nvml, event_register), false},
+	{"nvmlEventSetWait_v2", offsetof(struct nvml, event_wait), false},
 };
 
 static int find_symbols(void *library, const char *path, struct nvml *n,
@@ -77,7 +95,7 @@ static int find_symbols(void *library, const char *path, struct nvml *n,
 	return 0;
 }
 
-static int errno_of_nvml(int rc)
+int nvml_errno(int rc)
 {
 	switch (rc) {
 	case NVML_SUCCESS:
@@ -100,11 +118,11 @@ static int errno_of_nvml(int rc)
 	}
 }
 
-static int nvml_fail(const struct nvml *n, int rc, const char *what, struct err *err)
+int nvml_fail(const struct nvml *n, int rc, const char *what, struct err *err)
 {
 	const char *text = n->error ? n->error(rc) : NULL;
 
-	return err_set(err, errno_of_nvml(rc), "%s: %s (NVML error %d)", what,
+	return err_set(err, nvml_errno(rc), "%s: %s (NVML error %d)", what,
 		       text ? text : "failed", rc);
 }
 
@@ -158,8 +176,7 @@ int nvml_count(struct nvml *n, uint32_t *ret, struct err *err)
 	return 0;
 }
 
-/* The library's text, printable and cut to fit */
-static void copy_text(char *to, size_t size, const char *from, size_t from_size)
+void nvml_copy_text(char *to, size_t size, const char *from, size_t from_size)
 {
 	size_t n = strnlen(from, from_size);
 
@@ -186,17 +203,18 @@ int nvml_identify(struct nvml *n, uint32_t index, nvml_device *ret, struct child
 	rc = n->uuid(*ret, text, NVML_UUID_BYTES);
 	if (rc != NVML_SUCCESS)
 		return nvml_fail(n, rc, "nvmlDeviceGetUUID", err);
-	copy_text(m->uuid, sizeof(m->uuid), text, sizeof(text));
+	nvml_copy_text(m->uuid, sizeof(m->uuid), text, sizeof(text));
 	if (!*m->uuid) /* the key of everything that is said of it */
 		return err_set(err, -EPROTO, "device %u has no UUID", index);
 	if (n->name && n->name(*ret, text, NVML_NAME_BYTES) == NVML_SUCCESS)
-		copy_text(m->model, sizeof(m->model), text, sizeof(text));
+		nvml_copy_text(m->model, sizeof(m->model), text, sizeof(text));
 	if (n->pci && n->pci(*ret, &pci) == NVML_SUCCESS)
-		copy_text(m->pci, sizeof(m->pci), pci.bus_id, sizeof(pci.bus_id));
+		nvml_copy_text(m->pci, sizeof(m->pci), pci.bus_id, sizeof(pci.bus_id));
 	m->minor = n->minor && n->minor(*ret, &number) == NVML_SUCCESS ? number
 								       : UINT32_MAX;
 	m->mig = n->mig && n->mig(*ret, &number, &pending) == NVML_SUCCESS && number;
 	m->index = index;
+	nvml_identify_more(n, *ret, m);
 	return 0;
 }
 
@@ -213,14 +231,13 @@ int nvml_energy(struct nvml *n, nvml_device d, uint64_t *ret_uj, struct err *err
 	return 0;
 }
 
-/* One value of a device: takes it, or leaves it out. -ENODEV: the device is gone. */
-static int keep_value(struct nvml *n, struct child_gpu *m, enum child_gpu_value which,
-		      int rc, uint64_t v, struct err *err)
+int nvml_keep(struct nvml *n, struct child_gpu *m, enum child_gpu_value which, int rc,
+	      uint64_t v, struct err *err)
 {
 	if (rc == NVML_SUCCESS) {
 		m->value[which] = v;
 		m->have |= 1ull << which;
-	} else if (errno_of_nvml(rc) == -ENODEV) {
+	} else if (nvml_errno(rc) == -ENODEV) {
 		return nvml_fail(n, rc, "device", err);
 	}
 	return 0;
@@ -241,9 +258,8 @@ static int read_memory(struct nvml *n, nvml_device d, struct child_gpu *m,
 	} else if (n->memory) {
 		rc = n->memory(d, &v1);
 	}
-	int gone = keep_value(n, m, CHILD_GPU_MEMORY_USED, rc, v1.used, err);
-	return gone ? gone
-		    : keep_value(n, m, CHILD_GPU_MEMORY_TOTAL, rc, v1.total, err);
+	int gone = nvml_keep(n, m, CHILD_GPU_MEMORY_USED, rc, v1.used, err);
+	return gone ? gone : nvml_keep(n, m, CHILD_GPU_MEMORY_TOTAL, rc, v1.total, err);
 }
 
 static int read_rates(struct nvml *n, nvml_device d, struct child_gpu *m,
@@ -254,13 +270,13 @@ static int read_rates(struct nvml *n, nvml_device d, struct child_gpu *m,
 	if (!n->utilization)
 		return 0;
 	int rc = n->utilization(d, &u);
-	int gone = keep_value(n, m, CHILD_GPU_BUSY, rc,
-			      (uint64_t)(u.gpu < 100 ? u.gpu : 100) * PERCENT_PPM, err);
+	int gone = nvml_keep(n, m, CHILD_GPU_BUSY, rc,
+			     (uint64_t)(u.gpu < 100 ? u.gpu : 100) * PERCENT_PPM, err);
 	if (gone)
 		return gone;
-	return keep_value(n, m, CHILD_GPU_MEMORY_BUSY, rc,
-			  (uint64_t)(u.memory < 100 ? u.memory : 100) * PERCENT_PPM,
-			  err);
+	return nvml_keep(n, m, CHILD_GPU_MEMORY_BUSY, rc,
+			 (uint64_t)(u.memory < 100 ? u.memory : 100) * PERCENT_PPM,
+			 err);
 }
 
 static int read_clock(struct nvml *n, nvml_device d, unsigned type,
@@ -271,7 +287,7 @@ static int read_clock(struct nvml *n, nvml_device d, unsigned type,
 	if (!n->clock)
 		return 0;
 	int rc = n->clock(d, type, &mhz);
-	return keep_value(n, m, which, rc, (uint64_t)mhz * MHZ_HZ, err);
+	return nvml_keep(n, m, which, rc, (uint64_t)mhz * MHZ_HZ, err);
 }
 
 static int read_number(struct nvml *n, nvml_device d,
@@ -283,7 +299,7 @@ static int read_number(struct nvml *n, nvml_device d,
 	if (!call)
 		return 0;
 	int rc = call(d, &v);
-	return keep_value(n, m, which, rc, v * scale, err);
+	return nvml_keep(n, m, which, rc, v * scale, err);
 }
 
 static int read_temperature(struct nvml *n, nvml_device d, struct child_gpu *m,
@@ -294,13 +310,13 @@ static int read_temperature(struct nvml *n, nvml_device d, struct child_gpu *m,
 	if (!n->temperature)
 		return 0;
 	int rc = n->temperature(d, NVML_TEMPERATURE_GPU, &degrees);
-	return keep_value(n, m, CHILD_GPU_TEMPERATURE, rc,
-			  (uint64_t)degrees * DEGREE_MILLI, err);
+	return nvml_keep(n, m, CHILD_GPU_TEMPERATURE, rc,
+			 (uint64_t)degrees * DEGREE_MILLI, err);
 }
 
 int nvml_read(struct nvml *n, nvml_device d, struct child_gpu *m, struct err *err)
 {
-	m->have = 0;
+	m->have &= CONSTANT;
 	int rc = read_number(n, d, n->power, MW_UW, CHILD_GPU_POWER, m, err);
 	if (rc == 0)
 		rc = read_number(n, d, n->limit, MW_UW, CHILD_GPU_POWER_LIMIT, m, err);
@@ -314,5 +330,5 @@ int nvml_read(struct nvml *n, nvml_device d, struct child_gpu *m, struct err *er
 		rc = read_clock(n, d, NVML_CLOCK_SM, CHILD_GPU_SM_CLOCK, m, err);
 	if (rc == 0)
 		rc = read_clock(n, d, NVML_CLOCK_MEM, CHILD_GPU_MEMORY_CLOCK, m, err);
-	return rc;
+	return rc == 0 ? nvml_read_more(n, d, m, err) : rc;
 }
