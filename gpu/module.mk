@@ -5,7 +5,11 @@ ARCHIVES += libgpu
 libgpu_SRCS += gpu/amd_metrics.c
 libgpu_SRCS += gpu/device.c
 libgpu_SRCS += gpu/nvml.c
+libgpu_SRCS += gpu/nvml_event.c
+libgpu_SRCS += gpu/nvml_gpm.c
+libgpu_SRCS += gpu/nvml_mig.c
 libgpu_SRCS += gpu/nvml_more.c
+libgpu_SRCS += gpu/nvml_process.c
 libgpu_SRCS += gpu/options.c
 
 PROGS += ceems-gpu
