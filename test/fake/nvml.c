@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Stands in for NVIDIA's management library, which needs their hardware: a shared
- *object with the entry points, codes and structs of NVIDIA's published API, declared
- *here anew, so that it does not share a mistake with gpu/nvml_abi.h. No trace of a real
- *library was taken: what this does is what the documents say.
+ * object with the entry points, codes and structs of NVIDIA's published API, declared
+ * here anew, so that it does not share a mistake with gpu/nvml_abi.h. No trace of a
+ * real library was taken: what this does is what the documents say.
  *
  * The file NVML_FAKE, read at each call, says what the machine is like, a line each:
  *
  *	init CODE			what nvmlInit answers
  *	device INDEX WATTS [WORD...]	a device that draws so much since it was booted;
  *					words: error=CODE hang=SECONDS dead (no energy
- *counter) mj=ADD lost mig busy=PERCENT refresh=MS used=MIB
+ *					counter) mj=ADD lost mig gpm busy=PERCENT
+ *					refresh=MS used=MIB xid=NUMBER
+ *	instance INDEX GI CI SLICES BUSY MIB	of a device that is divided
+ *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define DEVICES 64
-
-enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, LOST = 15 };
+#include "test/fake/nvml_machine.h"
 
 struct utilization {
 	unsigned int gpu, memory;
@@ -37,12 +37,6 @@ struct pci {
 	char legacy[16];
 	unsigned int domain, bus, device, id, subsystem;
 	char bus_id[32];
-};
-
-struct fake_device {
-	int there, error, dead, lost, mig;
-	unsigned long long milliwatts, add_mj, refresh_ms, used_mib;
-	unsigned int busy, hang_s;
 };
 
 static int ready;
@@ -70,61 +64,129 @@ static void read_word(struct fake_device *d, const char *word)
 		d->lost = 1;
 	else if (strcmp(word, "mig") == 0)
 		d->mig = 1;
+	else if (strcmp(word, "gpm") == 0)
+		d->gpm = 1;
+	else if (strncmp(word, "xid=", 4) == 0)
+		d->xid = (unsigned int)v;
+}
+
+static void read_instance_line(const char *line, struct fake_device devices[DEVICES])
+{
+	struct fake_instance g = {0};
+	unsigned int index = 0;
+
+	if (sscanf(line, "instance %u %u %u %u %u %llu", &index, &g.gi, &g.ci,
+		   &g.slices, &g.busy, &g.used_mib) == 6 &&
+	    index < DEVICES && devices[index].instance_count < INSTANCES)
+		devices[index].instance[devices[index].instance_count++] = g;
+}
+
+static void read_process_line(const char *line, struct fake_device devices[DEVICES])
+{
+	struct fake_process p = {0};
+	unsigned int index = 0;
+
+	if (sscanf(line, "process %u %u %u %llu %u", &index, &p.pid, &p.busy,
+		   &p.used_mib, &p.gi) == 5 &&
+	    index < DEVICES && devices[index].process_count < PROCESSES)
+		devices[index].process[devices[index].process_count++] = p;
+}
+
+static void read_device_line(const char *line, struct fake_device devices[DEVICES])
+{
+	unsigned int index = 0, watts = 0;
+	char words[256];
+	int used = 0;
+
+	if (sscanf(line, "device %u %u%n", &index, &watts, &used) != 2 ||
+	    index >= DEVICES)
+		return;
+	struct fake_device *d = &devices[index];
+	*d = (struct fake_device){
+		.there = 1, .milliwatts = watts * 1000ull, .refresh_ms = 20};
+	(void)snprintf(words, sizeof(words), "%s", line + used);
+	char *rest = NULL;
+	for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
+		read_word(d, w);
+}
+
+/* The machine's text: NVML_FAKE_TEXT, or what is in the file NVML_FAKE */
+static void read_text(char *text, size_t size)
+{
+	const char *path = getenv("NVML_FAKE"), *given = getenv("NVML_FAKE_TEXT");
+	FILE *f = given || !path ? NULL : fopen(path, "re");
+	size_t n = 0;
+
+	if (given) {
+		(void)snprintf(text, size, "%s", given);
+		return;
+	}
+	if (f) {
+		n = fread(text, 1, size - 1, f);
+		(void)fclose(f);
+	}
+	text[n] = '\0';
 }
 
 /* Returns what nvmlInit answers. */
 static int read_machine(struct fake_device devices[DEVICES])
 {
-	const char *path = getenv("NVML_FAKE");
-	FILE *f = path ? fopen(path, "re") : NULL;
-	char line[256];
+	char text[16384], *rest = NULL;
 	int init = OK;
 
 	memset(devices, 0, DEVICES * sizeof(devices[0]));
-	while (f && fgets(line, sizeof(line), f)) {
-		unsigned int index = 0, watts = 0;
-		int used = 0;
-		if (sscanf(line, "init %d", &init) == 1 ||
-		    sscanf(line, "device %u %u%n", &index, &watts, &used) != 2 ||
-		    index >= DEVICES)
-			continue;
-		struct fake_device *d = &devices[index];
-		*d = (struct fake_device){
-			.there = 1, .milliwatts = watts * 1000ull, .refresh_ms = 20};
-		char *rest = NULL;
-		for (char *w = strtok_r(line + used, " \n", &rest); w;
-		     w = strtok_r(NULL, " \n", &rest))
-			read_word(d, w);
+	read_text(text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		read_device_line(line, devices);
+		read_instance_line(line, devices);
+		read_process_line(line, devices);
+		(void)sscanf(line, "init %d", &init);
 	}
-	if (f)
-		(void)fclose(f);
 	return init;
 }
 
-/* The device as it is now, after it has hung as long as it should. Handles are indices
- * plus 1. */
-static int find_device(void *handle, struct fake_device *ret)
+int fault(const char *caller)
 {
-	struct fake_device devices[DEVICES];
-	size_t n = (size_t)handle;
+	const char *fail = getenv("NVML_FAKE_FAIL");
+	size_t n = strlen(caller);
+
+	return fail && strncmp(fail, caller, n) == 0 && fail[n] == '='
+		       ? (int)strtol(fail + n + 1, NULL, 10)
+		       : OK;
+}
+
+/* Handles are indices plus 1; with 256 x (number + 1) of an instance. */
+int find_device(void *handle, struct fake_device *ret, const char *caller)
+{
+	static _Thread_local struct fake_device devices[DEVICES];
+	size_t n = (size_t)handle & 0xff, instance = (size_t)handle >> 8;
 
 	if (!ready)
 		return UNINITIALIZED;
 	(void)read_machine(devices);
 	if (n == 0 || n > DEVICES || !devices[n - 1].there)
 		return INVALID;
-	*ret = devices[n - 1];
+	struct fake_device *d = &devices[n - 1];
+	if (instance > d->instance_count)
+		return INVALID;
+	*ret = *d;
+	ret->self = instance ? &d->instance[instance - 1] : NULL;
 	if (ret->hang_s)
 		sleep(ret->hang_s);
-	return ret->lost ? LOST : ret->error;
+	if (ret->lost)
+		return LOST;
+	return ret->error ? ret->error : fault(caller);
 }
 
 EXPORT int nvmlInit_v2(void);
 EXPORT int nvmlInit_v2(void)
 {
-	struct fake_device devices[DEVICES];
-	int rc = read_machine(devices);
+	static _Thread_local struct fake_device devices[DEVICES];
+	int rc = fault(__func__);
 
+	if (rc == OK)
+		rc = read_machine(devices);
 	ready = rc == OK;
 	return rc;
 }
@@ -155,36 +217,39 @@ EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned int size);
 EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned int size)
 {
 	(void)snprintf(text, size, "570.00.01");
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *ret);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *ret)
 {
-	struct fake_device devices[DEVICES];
+	static _Thread_local struct fake_device devices[DEVICES];
 
 	(void)read_machine(devices);
 	*ret = 0;
 	for (unsigned int i = 0; i < DEVICES; i++)
 		*ret = devices[i].there ? i + 1 : *ret;
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **ret);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **ret)
 {
-	struct fake_device d;
+	struct fake_device d = {0};
 
 	*ret = (void *)(size_t)(index + 1);
-	return find_device(*ret, &d) == INVALID ? INVALID : OK;
+	int rc = fault(__func__);
+	if (rc == OK && find_device(*ret, &d, "") == INVALID)
+		rc = INVALID;
+	return rc;
 }
 
 EXPORT int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size);
 EXPORT int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size)
 {
-	(void)snprintf(text, size, "GPU-00000000-0000-0000-0000-%012zu",
-		       (size_t)handle - 1);
-	return OK;
+	(void)snprintf(text, size, "%s-00000000-0000-0000-0000-%012zu",
+		       (size_t)handle >> 8 ? "MIG" : "GPU", (size_t)handle - 1);
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetName(void *handle, char *text, unsigned int size);
@@ -192,7 +257,7 @@ EXPORT int nvmlDeviceGetName(void *handle, char *text, unsigned int size)
 {
 	(void)handle;
 	(void)snprintf(text, size, "NVIDIA Fake 100");
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetPciInfo_v3(void *handle, struct pci *ret);
@@ -202,22 +267,22 @@ EXPORT int nvmlDeviceGetPciInfo_v3(void *handle, struct pci *ret)
 	ret->bus = (unsigned int)(size_t)handle;
 	(void)snprintf(ret->bus_id, sizeof(ret->bus_id), "00000000:%02X:00.0",
 		       ret->bus);
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetMinorNumber(void *handle, unsigned int *ret);
 EXPORT int nvmlDeviceGetMinorNumber(void *handle, unsigned int *ret)
 {
 	*ret = (unsigned int)(size_t)handle - 1;
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetMigMode(void *handle, unsigned int *now, unsigned int *pending);
 EXPORT int nvmlDeviceGetMigMode(void *handle, unsigned int *now, unsigned int *pending)
 {
-	struct fake_device d;
+	struct fake_device d = {0};
 
-	int rc = find_device(handle, &d);
+	int rc = find_device(handle, &d, __func__);
 	*now = *pending = (unsigned int)d.mig;
 	return rc;
 }
@@ -225,9 +290,9 @@ EXPORT int nvmlDeviceGetMigMode(void *handle, unsigned int *now, unsigned int *p
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *mj);
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *mj)
 {
-	struct fake_device d;
+	struct fake_device d = {0};
 	struct timespec t;
-	int rc = find_device(handle, &d);
+	int rc = find_device(handle, &d, __func__);
 
 	if (rc != OK)
 		return rc;
@@ -244,8 +309,8 @@ EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long 
 EXPORT int nvmlDeviceGetPowerUsage(void *handle, unsigned int *mw);
 EXPORT int nvmlDeviceGetPowerUsage(void *handle, unsigned int *mw)
 {
-	struct fake_device d;
-	int rc = find_device(handle, &d);
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
 
 	*mw = (unsigned int)d.milliwatts;
 	return rc;
@@ -256,14 +321,14 @@ EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *handle, unsigned int *mw)
 {
 	(void)handle;
 	*mw = 700000;
-	return OK;
+	return fault(__func__);
 }
 
 EXPORT int nvmlDeviceGetUtilizationRates(void *handle, struct utilization *ret);
 EXPORT int nvmlDeviceGetUtilizationRates(void *handle, struct utilization *ret)
 {
-	struct fake_device d;
-	int rc = find_device(handle, &d);
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
 
 	*ret = (struct utilization){d.busy, d.busy / 2};
 	return rc == OK && d.mig ? NOT_SUPPORTED : rc;
@@ -272,10 +337,14 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *handle, struct utilization *ret)
 EXPORT int nvmlDeviceGetMemoryInfo(void *handle, struct memory *ret);
 EXPORT int nvmlDeviceGetMemoryInfo(void *handle, struct memory *ret)
 {
-	struct fake_device d;
-	int rc = find_device(handle, &d);
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
 	unsigned long long used = (d.used_mib + 512) << 20, total = 81920ull << 20;
 
+	if (d.self) {
+		used = d.self->used_mib << 20;
+		total = d.self->slices * 10240ull << 20;
+	}
 	*ret = (struct memory){total, total - used, used};
 	return rc;
 }
@@ -284,8 +353,8 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *handle, struct memory *ret)
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory2 *ret);
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory2 *ret)
 {
-	struct fake_device d;
-	int rc = find_device(handle, &d);
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
 	unsigned long long used = d.used_mib << 20, total = 81920ull << 20;
 
 	if (ret->version != (sizeof(*ret) | 2u << 24))
@@ -302,7 +371,7 @@ EXPORT int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned int *ret)
 {
 	(void)handle;
 	*ret = 41;
-	return sensor == 0 ? OK : INVALID;
+	return sensor == 0 ? fault(__func__) : INVALID;
 }
 
 EXPORT int nvmlDeviceGetClockInfo(void *handle, int type, unsigned int *mhz);
@@ -310,5 +379,5 @@ EXPORT int nvmlDeviceGetClockInfo(void *handle, int type, unsigned int *mhz)
 {
 	(void)handle;
 	*mhz = type == 2 ? 2619 : 1980;
-	return type >= 0 && type < 4 ? OK : INVALID;
+	return type >= 0 && type < 4 ? fault(__func__) : INVALID;
 }

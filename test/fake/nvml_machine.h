@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_TEST_FAKE_NVML_MACHINE_H
+#define CEEMS_TEST_FAKE_NVML_MACHINE_H
+
+/* What the two halves of the made-up library share. */
+#define EXPORT __attribute__((visibility("default")))
+#define DEVICES 64
+#define INSTANCES 8
+#define PROCESSES 16
+
+enum {
+	OK = 0,
+	UNINITIALIZED = 1,
+	INVALID = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	TOO_SMALL = 7,
+	TIMEOUT = 10,
+	LOST = 15
+};
+
+struct fake_instance {
+	unsigned int gi, ci, slices, busy;
+	unsigned long long used_mib;
+};
+struct fake_process {
+	unsigned int pid, busy, gi;
+	unsigned long long used_mib;
+};
+struct fake_device {
+	int there, error, dead, lost, mig, gpm;
+	unsigned long long milliwatts, add_mj, refresh_ms, used_mib;
+	unsigned int busy, hang_s, xid;
+	unsigned int instance_count, process_count;
+	struct fake_instance instance[INSTANCES];
+	struct fake_process process[PROCESSES];
+	/* of a handle: it is this instance's; else NULL */
+	const struct fake_instance *self;
+};
+
+/* The device, or instance of one, as it is now, after it has hung as long as it should.
+ * caller: the entry point, which NVML_FAKE_FAIL="NAME=CODE" lets fail. */
+int find_device(void *handle, struct fake_device *ret, const char *caller);
+int fault(const char *caller);
+
+#endif
