@@ -104,8 +104,8 @@ courier_rude_SRCS := test/fake/courier_rude.c
 courier_rude_LIBS := libbase
 # what stands where NVIDIA's library is expected
 all: $(BUILD)/nvml_fake.so
-$(BUILD)/nvml_fake.so: test/fake/nvml.c
-	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $<
+$(BUILD)/nvml_fake.so: test/fake/nvml.c test/fake/nvml_more.c | test/fake/nvml_machine.h
+	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $^
 # providers of emission factors, good and bad
 PROGS += emission_host
 NOINST_PROGS += emission_host
