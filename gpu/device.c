@@ -18,10 +18,13 @@ static int read_nvml_energy(struct device *d, uint64_t *ret_uj, struct err *err)
 
 static int read_nvml_values(struct device *d, struct err *err)
 {
-	return nvml_read(d->nvml, d->handle, &d->out.m, err);
+	int rc = nvml_read(d->nvml, d->handle, &d->out.m, err);
+
+	return rc == 0 ? device_nvml_read(d, err) : rc;
 }
 
-static const struct device_ops nvml_ops = {read_nvml_energy, read_nvml_values};
+static const struct device_ops nvml_ops = {read_nvml_energy, read_nvml_values,
+					   device_nvml_send};
 
 int device_open(struct device *d, uint32_t index, struct err *err)
 {
@@ -32,7 +35,10 @@ int device_open(struct device *d, uint32_t index, struct err *err)
 	/* one that is lost already is left out, for the sake of the others */
 	if (rc == 0 && nvml_read(d->nvml, d->handle, &d->out.m, err) == -ENODEV)
 		rc = -ENODEV;
-	return rc;
+	if (rc < 0)
+		return rc;
+	d->more = device_nvml_new(d->out.m.mig);
+	return d->more ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
 /* The counter is refreshed by the device in its own time: a reading that repeats the
@@ -75,21 +81,32 @@ int device_read(struct device *d, struct err *err)
 	if (rc == 0 && clock_boottime_ns() - d->out.m.read_ns >= VALUES_NS) {
 		rc = d->ops->read(d, err);
 		d->out.m.read_ns = clock_boottime_ns();
+		d->has_news = rc == 0;
 	}
 	return rc;
 }
 
-static void send_device(struct device *d)
+void device_send(const struct device *d, struct child_head *h, enum child_kind kind,
+		 uint32_t count, size_t bytes)
 {
-	struct child_gpu *m = &d->out.m;
 	char name[CHILD_NAME_BYTES];
-	size_t bytes = sizeof(*m) + m->head.count * sizeof(m->points[0]);
 
-	(void)snprintf(name, sizeof(name), "gpu%u", m->index);
-	child_msg_head(&m->head, CHILD_GPU, name, m->head.count, bytes);
-	if (send(d->link, m, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+	(void)snprintf(name, sizeof(name), "gpu%u", d->out.m.index);
+	child_msg_head(h, kind, name, count, bytes);
+	if (send(d->link, h, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		log_debug("%s: ceemsd does not accept a message: %s", name,
 			  strerror(errno));
+}
+
+static void send_readings(struct device *d)
+{
+	struct child_gpu *m = &d->out.m;
+
+	device_send(d, &m->head, CHILD_GPU, m->head.count,
+		    sizeof(*m) + m->head.count * sizeof(m->points[0]));
+	if (d->has_news && d->ops->send)
+		d->ops->send(d);
+	d->has_news = false;
 }
 
 static uint64_t take_turn(void *arg)
@@ -104,7 +121,7 @@ static uint64_t take_turn(void *arg)
 		return PERIODIC_END;
 	}
 	if (rc == 0)
-		send_device(d);
+		send_readings(d);
 	if (rc < 0 && log_repeat_due(&d->log, start_ns))
 		log_warn("%s: %s: its values get old", d->out.m.uuid, err.text);
 	else if (rc == 0 && log_repeat_over(&d->log))

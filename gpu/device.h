@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "gpu/device_nvml.h"
 #include "gpu/nvml.h"
 #include "lib/err.h"
 #include "lib/log.h"
@@ -18,6 +19,8 @@ struct device_ops {
 	int (*energy)(struct device *d, uint64_t *ret_uj, struct err *err);
 	/* d->out.m's value and have. Values that it does not have are left out. */
 	int (*read)(struct device *d, struct err *err);
+	/* Tells ceemsd what else was read. NULL: there is nothing. */
+	void (*send)(struct device *d);
 };
 
 /* One device, read by a thread of its own, since a driver call can take minutes. */
@@ -31,7 +34,8 @@ struct device {
 	/* of its thread, once that is started */
 	nvml_device handle;
 	struct periodic thread;
-	bool has_counter;
+	bool has_counter, has_news;
+	struct device_nvml *more; /* of an NVIDIA device */
 	struct log_repeat log;
 	union {
 		struct child_gpu m;
@@ -43,6 +47,9 @@ struct device {
 /* Fills d, whose nvml, link, period_ms and lost are set, with what does not change of
  * the NVIDIA device. Errors of nvml_identify(); -ENODEV: it is lost. */
 int device_open(struct device *d, uint32_t index, struct err *err);
+/* Sends ceemsd a message whose head is yet to be filled in. */
+void device_send(const struct device *d, struct child_head *h, enum child_kind kind,
+		 uint32_t count, size_t bytes);
 /* Reads it once: d->out.m. Errors of ops. */
 int device_read(struct device *d, struct err *err);
 /* Reads it again and again, and tells ceemsd. There is no way to stop it: a thread that

@@ -29,6 +29,7 @@ struct gpu_program {
 	struct nvml *nvml;
 	struct device *devices;
 	uint32_t count, left_out;
+	struct device_watch watch;
 };
 
 static int link_of_program = -1; /* for device_lost(), on any thread */
@@ -65,6 +66,31 @@ static uint64_t watch_link(void *arg)
 	_exit(PROGRAM_OK);
 }
 
+/* The UUID is the key of everything that is said of a device. */
+static bool is_double(const struct gpu_program *g, const struct device *d)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (strcmp(g->devices[i].out.m.uuid, d->out.m.uuid) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int open_device(struct gpu_program *g, uint32_t index, struct err *err)
+{
+	struct device *d = &g->devices[g->count];
+
+	*d = (struct device){.nvml = g->nvml,
+			     .link = g->link,
+			     .period_ms = g->options.period_ms,
+			     .lost = device_lost};
+	int rc = device_open(d, index, err);
+	if (rc == 0 && is_double(g, d))
+		rc = err_set(err, -EEXIST, "another one has its UUID, too: %s",
+			     d->out.m.uuid);
+	return rc;
+}
+
 static int open_devices(struct gpu_program *g, struct err *err)
 {
 	uint32_t count = 0;
@@ -83,17 +109,14 @@ static int open_devices(struct gpu_program *g, struct err *err)
 	if (!g->devices)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < count; i++) {
-		struct device *d = &g->devices[g->count];
-		*d = (struct device){.nvml = g->nvml,
-				     .link = g->link,
-				     .period_ms = g->options.period_ms,
-				     .lost = device_lost};
-		rc = device_open(d, i, err);
-		if (rc < 0)
+		rc = open_device(g, i, err);
+		if (rc < 0) {
 			log_warn("device %" PRIu32 ": %s: it is not read", i,
 				 err->text);
-		else
+			g->left_out++;
+		} else {
 			g->count++;
+		}
 	}
 	return g->count ? 0 : err_set(err, -ENODEV, "no device");
 }
@@ -143,6 +166,10 @@ static enum program_status run_devices(struct gpu_program *g)
 
 	send_health(g->link, 0, "");
 	log_info("driver %s, %" PRIu32 " devices", nvml_driver(g->nvml), g->count);
+	g->watch = (struct device_watch){
+		.nvml = g->nvml, .devices = g->devices, .count = g->count};
+	if (device_watch_start(&g->watch, &err) < 0)
+		log_info("%s: Xids are not counted", err.text);
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (device_start(&g->devices[i], &err) < 0) {
 			log_error("%s: %s", g->devices[i].out.m.uuid, err.text);

@@ -4,6 +4,7 @@
 ARCHIVES += libgpu
 libgpu_SRCS += gpu/amd_metrics.c
 libgpu_SRCS += gpu/device.c
+libgpu_SRCS += gpu/device_nvml.c
 libgpu_SRCS += gpu/nvml.c
 libgpu_SRCS += gpu/nvml_event.c
 libgpu_SRCS += gpu/nvml_gpm.c

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "gpu/device_nvml.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device.h"
+#include "lib/clock.h"
+
+#define EVENT_MS 1000u
+#define STACK_BYTES ((size_t)256 << 10)
+
+struct device_nvml *device_nvml_new(bool divided)
+{
+	struct device_nvml *v = calloc(1, sizeof(*v));
+
+	if (v)
+		v->divided = divided;
+	return v;
+}
+
+void device_nvml_free(struct device_nvml *v)
+{
+	free(v);
+}
+
+static void keep_own_value(struct child_gpu *m, enum child_gpu_value which, uint64_t v)
+{
+	m->value[which] = v;
+	m->have |= 1ull << which;
+}
+
+/* What a device does not have, or does not tell now, is left out; only its loss is an
+ * error. */
+static int only_loss(int rc)
+{
+	return rc == -ENODEV ? rc : 0;
+}
+
+static bool is_same_layout(const struct device_nvml *v, const struct nvml_instance *now,
+			   uint32_t count)
+{
+	if (count != v->instance_count)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct child_gpu_instance *a = &v->instance[i].item,
+						*b = &now[i].item;
+		if (a->gi != b->gi || a->ci != b->ci || strcmp(a->uuid, b->uuid) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int read_mig_layout(struct device *d, struct err *err)
+{
+	struct device_nvml *v = d->more;
+	struct nvml_instance now[CHILD_GPU_INSTANCES_MAX];
+	uint32_t count = 0, slices = 0;
+	bool divided = false;
+	int rc = nvml_divided(d->nvml, d->handle, &divided, err);
+
+	if (rc == 0 && divided != v->divided)
+		return err_set(err, -ENODEV, "%s: MIG was switched %s", d->out.m.uuid,
+			       divided ? "on" : "off");
+	if (rc < 0 || !divided)
+		return only_loss(rc);
+	rc = nvml_instances(d->nvml, d->handle, now, &count, &slices, err);
+	if (rc < 0)
+		return only_loss(rc);
+	if (v->layout_known && !is_same_layout(v, now, count))
+		return err_set(err, -ENODEV, "%s: its instances have changed",
+			       d->out.m.uuid);
+	for (uint32_t i = 0; i < count; i++) {
+		now[i].item.profile = v->layout_known ? v->instance[i].item.profile
+						      : (struct child_gpu_profile){0};
+		v->instance[i] = now[i];
+	}
+	v->instance_count = count;
+	v->slices = slices;
+	v->layout_known = true;
+	return 0;
+}
+
+/* A figure of a GPU instance is that of all its compute instances. */
+static int read_instance_profiles(struct device *d, struct err *err)
+{
+	struct device_nvml *v = d->more;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < v->instance_count && rc == 0; i++) {
+		struct child_gpu_instance *g = &v->instance[i].item;
+		if (i && g->gi == v->instance[i - 1].item.gi)
+			g->profile = v->instance[i - 1].item.profile;
+		else
+			rc = only_loss(nvml_profile(
+				d->nvml, d->handle, g->gi, &v->instance_gpm[i],
+				clock_boottime_ns(), &g->profile, err));
+	}
+	return rc;
+}
+
+static int read_busy(struct device *d, struct err *err)
+{
+	struct device_nvml *v = d->more;
+	int rc = nvml_busy(d->nvml, d->handle, &v->busy, err);
+
+	if (rc == 0)
+		keep_own_value(&d->out.m, CHILD_GPU_BUSY_NS, v->busy.total_ns);
+	return only_loss(rc);
+}
+
+static void take_xids(struct device *d)
+{
+	struct device_nvml *v = d->more;
+	uint64_t xids = atomic_load(&v->xids);
+
+	if (!atomic_load(&v->watched))
+		return;
+	keep_own_value(&d->out.m, CHILD_GPU_XIDS, xids);
+	if (xids)
+		keep_own_value(&d->out.m, CHILD_GPU_XID_LAST,
+			       atomic_load(&v->xid_last));
+}
+
+int device_nvml_read(struct device *d, struct err *err)
+{
+	struct device_nvml *v = d->more;
+	/* memory of instances comes before their profiles */
+	int rc = read_mig_layout(d, err);
+
+	if (rc == 0 && v->divided)
+		rc = read_instance_profiles(d, err);
+	else if (rc == 0)
+		rc = only_loss(nvml_profile(d->nvml, d->handle, CHILD_GPU_NONE, &v->gpm,
+					    clock_boottime_ns(), &d->out.m.profile,
+					    err));
+	if (rc == 0 && !v->divided)
+		rc = read_busy(d, err);
+	if (rc == 0)
+		rc = only_loss(nvml_list_processes(
+			d->nvml, d->handle, v->divided ? v->instance : NULL,
+			v->instance_count, &v->processes, err));
+	take_xids(d);
+	return rc;
+}
+
+static void send_instances(struct device *d)
+{
+	const struct device_nvml *v = d->more;
+	union {
+		struct child_gpu_instances m;
+		char bytes[sizeof(struct child_gpu_instances) +
+			   CHILD_GPU_INSTANCES_MAX * sizeof(struct child_gpu_instance)];
+	} out;
+
+	memset(&out.m, 0, sizeof(out.m));
+	out.m.index = d->out.m.index;
+	out.m.slices = v->slices;
+	out.m.read_ns = d->out.m.read_ns;
+	memcpy(out.m.uuid, d->out.m.uuid, sizeof(out.m.uuid));
+	for (uint32_t i = 0; i < v->instance_count; i++)
+		out.m.items[i] = v->instance[i].item;
+	device_send(d, &out.m.head, CHILD_GPU_INSTANCES, v->instance_count,
+		    sizeof(out.m) + v->instance_count * sizeof(out.m.items[0]));
+}
+
+static void send_processes(struct device *d)
+{
+	const struct device_nvml *v = d->more;
+	const struct nvml_processes *l = &v->processes;
+	union {
+		struct child_gpu_processes m;
+		char bytes[sizeof(struct child_gpu_processes) +
+			   CHILD_GPU_PROCESSES_MAX * sizeof(struct child_gpu_process)];
+	} out;
+
+	memset(&out.m, 0, sizeof(out.m));
+	out.m.index = d->out.m.index;
+	out.m.left_out = l->left_out;
+	out.m.read_ns = l->now_ns;
+	memcpy(out.m.uuid, d->out.m.uuid, sizeof(out.m.uuid));
+	memcpy(out.m.items, l->item, l->count * sizeof(l->item[0]));
+	device_send(d, &out.m.head, CHILD_GPU_PROCESSES, l->count,
+		    sizeof(out.m) + l->count * sizeof(out.m.items[0]));
+}
+
+void device_nvml_send(struct device *d)
+{
+	if (d->more->divided)
+		send_instances(d);
+	send_processes(d);
+}
+
+static uint64_t take_event(void *arg)
+{
+	struct device_watch *w = arg;
+	struct err err = {""};
+	nvml_device handle = NULL;
+	uint64_t xid = 0;
+	int rc = nvml_events_wait(w->nvml, w->set, EVENT_MS, &handle, &xid, &err);
+
+	for (uint32_t i = 0; i < w->count && rc == 0; i++) {
+		struct device *d = &w->devices[i];
+		if (!d->more || d->handle != handle)
+			continue;
+		atomic_store(&d->more->xid_last, xid);
+		atomic_fetch_add(&d->more->xids, 1);
+		log_warn("%s: the driver reports Xid %llu", d->out.m.uuid,
+			 (unsigned long long)xid);
+	}
+	if (rc == 0 || rc == -EAGAIN)
+		return 0;
+	log_info("%s: Xids are not counted any more", err.text);
+	for (uint32_t i = 0; i < w->count; i++) {
+		if (w->devices[i].more)
+			atomic_store(&w->devices[i].more->watched, false);
+	}
+	return PERIODIC_END;
+}
+
+int device_watch_start(struct device_watch *w, struct err *err)
+{
+	uint32_t watched = 0;
+	int rc = nvml_events_open(w->nvml, &w->set, err);
+
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct device *d = &w->devices[i];
+		if (!d->more || nvml_events_add(w->nvml, w->set, d->handle, err) < 0)
+			continue;
+		atomic_store(&d->more->watched, true);
+		watched++;
+	}
+	if (!watched)
+		return err_set(err, -EOPNOTSUPP, "no device tells its Xids");
+	periodic_init(&w->thread);
+	rc = periodic_start(&w->thread, STACK_BYTES, take_event, NULL, w);
+	return rc < 0 ? err_set(err, rc, "thread: %s", strerror(-rc)) : 0;
+}
