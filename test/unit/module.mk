@@ -299,6 +299,12 @@ nvml_test_LIBS := libgpu libconf libbase
 nvml_test_PKGS := yaml-0.1
 nvml_test_LDLIBS := -ldl
 $(BUILD)/test/nvml_test: | $(BUILD)/nvml_fake.so
+TESTS += device_nvml_test
+device_nvml_test_LIBS := libgpu libconf libbase
+device_nvml_test_PKGS := yaml-0.1
+device_nvml_test_LDLIBS := -ldl
+device_nvml_test_LDFLAGS := -Wl,--wrap=dlsym,--wrap=clock_gettime
+$(BUILD)/test/device_nvml_test: | $(BUILD)/nvml_fake.so
 TESTS += collector_redfish_test
 collector_redfish_test_LIBS := libsources libbase
 collector_redfish_test_LDFLAGS := -Wl,--wrap=child_link_get
