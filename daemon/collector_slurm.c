@@ -14,6 +14,7 @@
 #include "daemon/options.h"
 #include "daemon/unit_gpus.h"
 #include "daemon/units.h"
+#include "daemon/units_report.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -498,6 +499,9 @@ static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *uni
 		return;
 	}
 	set_counters(v, &totals, out);
+	const struct unit_gpu_sums *gpus = &unit_gpu_use(s->units, i)->live;
+	if (gpus->busy_of_ns)
+		unit_values_set(out, COL_GPU_IDLE, gpus->idle_ns);
 }
 
 static struct unit_values *value_room(struct slurm *s, size_t n)

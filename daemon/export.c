@@ -106,6 +106,10 @@ static const struct export_column unit_columns[UNIT_COLUMNS] = {
 	[COL_PIDS] = {{"ceems_compute_unit_pids", PROM_GAUGE,
 		       "Processes and threads of the unit (pids.current)"},
 		      0},
+	[COL_GPU_IDLE] = {{"ceems_compute_unit_gpu_idle_seconds_total", PROM_COUNTER,
+			   "Time in which no kernel ran on devices that the unit holds "
+			   "as a whole, each counted"},
+			  NS},
 	[COL_COLLECT_ERROR] = {{"ceems_compute_collect_error", PROM_GAUGE,
 				"1 for a unit whose control group could not be read at "
 				"this scrape; its other samples are missing"},

@@ -37,6 +37,7 @@ enum unit_column {
 	COL_IO_PSI_SOME,
 	COL_OOM_KILLS,
 	COL_PIDS,
+	COL_GPU_IDLE, /* ns */
 	COL_COLLECT_ERROR,
 	UNIT_COLUMNS,
 };

@@ -26,6 +26,15 @@ static void store_unit_report(struct units *u, uint32_t i, const struct unit_rep
 	txn_commit(u);
 }
 
+static void store_window(struct units *u, uint32_t i, const struct unit_report *r,
+			 struct unit_gpu_sums *gpus, const struct unit_gpu_sums *from)
+{
+	txn_begin(u);
+	txn_put(u, &u->unit_reports[i], r, sizeof(*r));
+	txn_put(u, gpus, from, sizeof(*from));
+	txn_commit(u);
+}
+
 /* ---- energy ---------------------------------------------------------------------- */
 
 /* Values from the file are bounded before use. */
@@ -89,6 +98,27 @@ void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms
 		r->window_peak_bytes = bytes;
 	if (bytes > r->peak_bytes)
 		r->peak_bytes = bytes;
+}
+
+const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i)
+{
+	return &u->gpu_uses[i];
+}
+
+void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
+		      uint64_t used_kib, uint64_t size_kib)
+{
+	struct unit_gpu_use *g = &u->gpu_uses[i];
+
+	g->live.busy_of_ns += more->busy_of_ns;
+	g->live.busy_ns += more->busy_ns;
+	g->live.idle_ns += more->idle_ns;
+	g->live.memory_of_ms += more->memory_of_ms;
+	g->live.memory_kib_ms += more->memory_kib_ms;
+	if (used_kib > g->memory_peak_kib)
+		g->memory_peak_kib = used_kib;
+	if (size_kib > g->memory_size_kib)
+		g->memory_size_kib = size_kib;
 }
 
 void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns)
@@ -203,7 +233,7 @@ void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
 	r.pending_peak_bytes = r.window_peak_bytes;
 	r.window_peak_bytes = 0;
 	r.marks |= REPORT_PENDING;
-	store_unit_report(u, i, &r);
+	store_window(u, i, &r, &u->gpu_uses[i].next, &u->gpu_uses[i].live);
 }
 
 void unit_report_move_on(struct units *u, uint32_t i)
@@ -215,7 +245,7 @@ void unit_report_move_on(struct units *u, uint32_t i)
 	r.pending_peak_bytes = 0;
 	r.marks &= ~(uint32_t)REPORT_PENDING;
 	r.marks |= REPORT_TOLD;
-	store_unit_report(u, i, &r);
+	store_window(u, i, &r, &u->gpu_uses[i].told, &u->gpu_uses[i].next);
 }
 
 void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear)
@@ -270,9 +300,11 @@ static uint64_t draw_instance(const struct units *u)
 
 void report_put_unit(struct units *u, uint32_t i)
 {
+	static const struct unit_gpu_use none;
 	struct unit_report fresh = {.instance = draw_instance(u)};
 
 	txn_put(u, &u->unit_reports[i], &fresh, sizeof(fresh));
+	txn_put(u, &u->gpu_uses[i], &none, sizeof(none));
 }
 
 static bool is_untold(const struct units *u, uint32_t i)

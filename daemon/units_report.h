@@ -52,6 +52,21 @@ struct unit_report {
 };
 _Static_assert(sizeof(struct unit_report) == 656, "part of a file format");
 
+/* Devices that the unit holds as a whole, from readings at which it held them. Each
+ * stands for the time since the one before: GPUs x time. */
+struct unit_gpu_sums {
+	uint64_t busy_of_ns, busy_ns, idle_ns; /* of that time: no kernel ran */
+	uint64_t memory_of_ms, memory_kib_ms;
+};
+
+struct unit_gpu_use {
+	struct unit_gpu_sums live, told, next; /* as in struct unit_report */
+	/* of all its devices together */
+	uint64_t memory_peak_kib, memory_size_kib;
+	uint64_t later[7]; /* 0 */
+};
+_Static_assert(sizeof(struct unit_gpu_use) == 192, "part of a file format");
+
 /* Borrowed; i: a slot in use */
 const struct unit_report *unit_report(const struct units *u, uint32_t i);
 
@@ -62,6 +77,11 @@ void unit_report_take_energy(struct units *u, uint32_t i,
 
 /* A reading of resident memory that held for ms. Plain stores. */
 void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms);
+/* Readings of its devices; used_kib, size_kib: of all of them together, 0: not known.
+ * Plain stores. */
+void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
+		      uint64_t used_kib, uint64_t size_kib);
+const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i);
 /* No daemon ran for so long. */
 void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns);
 

@@ -18,9 +18,10 @@
 #include "lib/fs.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 7u
+#define VERSION 8u
 /* Older versions are extended at open, see extend_file(). */
-#define VERSION_NO_BEFORE 6u /* without struct unit_before */
+#define VERSION_NO_GPUS 7u   /* without struct unit_gpu_use */
+#define VERSION_NO_BEFORE 6u /* and without struct unit_before */
 #define VERSION_UNNAMED 5u   /* and without names of steps */
 #define PAGE 4096u
 #define CHUNK 64u /* slots allocated on disk at a time */
@@ -84,10 +85,15 @@ static size_t befores_off(uint32_t capacity)
 	       round_up_to_pages((size_t)capacity * STEPS_PER_UNIT *
 				 sizeof(struct step_name));
 }
-static size_t table_file_bytes(uint32_t capacity)
+static size_t gpu_uses_off(uint32_t capacity)
 {
 	return befores_off(capacity) +
 	       round_up_to_pages(capacity * sizeof(struct unit_before));
+}
+static size_t table_file_bytes(uint32_t capacity)
+{
+	return gpu_uses_off(capacity) +
+	       round_up_to_pages(capacity * sizeof(struct unit_gpu_use));
 }
 /* For a version, 0: one that is not taken over */
 static size_t bytes_of(uint32_t version, uint32_t capacity)
@@ -95,6 +101,8 @@ static size_t bytes_of(uint32_t version, uint32_t capacity)
 	switch (version) {
 	case VERSION:
 		return table_file_bytes(capacity);
+	case VERSION_NO_GPUS:
+		return gpu_uses_off(capacity);
 	case VERSION_NO_BEFORE:
 		return befores_off(capacity);
 	case VERSION_UNNAMED:
@@ -174,19 +182,21 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Slots of one kind; each slot has data in three places. */
+/* Slots of one kind; each slot has data in three places, or four (last_slot not 0). */
 struct area {
 	size_t off, slot;
 	size_t energy_off, energy_slot;
 	size_t more_off, more_slot;
+	size_t last_off, last_slot;
 	uint32_t capacity;
 };
 
 static bool allocate_slots(struct units *u, size_t off, size_t slot, uint32_t at,
 			   uint32_t n)
 {
-	u->back_errno =
-		posix_fallocate(u->fd, (off_t)(off + at * slot), (off_t)(n * slot));
+	u->back_errno = slot ? posix_fallocate(u->fd, (off_t)(off + at * slot),
+					       (off_t)(n * slot))
+			     : 0;
 	return u->back_errno == 0;
 }
 
@@ -198,7 +208,8 @@ static bool back_slots(struct units *u, const struct area *a, uint32_t *backed,
 		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
 		if (!allocate_slots(u, a->off, a->slot, *backed, n) ||
 		    !allocate_slots(u, a->energy_off, a->energy_slot, *backed, n) ||
-		    !allocate_slots(u, a->more_off, a->more_slot, *backed, n))
+		    !allocate_slots(u, a->more_off, a->more_slot, *backed, n) ||
+		    !allocate_slots(u, a->last_off, a->last_slot, *backed, n))
 			return false;
 		*backed += n;
 	}
@@ -215,6 +226,8 @@ uint32_t store_unit_free(struct units *u)
 				  .energy_slot = sizeof(struct unit_accounts),
 				  .more_off = reports_off(capacity),
 				  .more_slot = sizeof(struct unit_report),
+				  .last_off = gpu_uses_off(capacity),
+				  .last_slot = sizeof(struct unit_gpu_use),
 				  .capacity = capacity};
 	if (i == UNITS_NONE || !back_slots(u, &area, &u->units_backed, i))
 		return UNITS_NONE;
@@ -327,6 +340,7 @@ static void set_places(struct units *u)
 	u->unit_reports = (struct unit_report *)(u->map + reports_off(capacity));
 	u->step_names = (struct step_name *)(u->map + names_off(capacity));
 	u->befores = (struct unit_before *)(u->map + befores_off(capacity));
+	u->gpu_uses = (struct unit_gpu_use *)(u->map + gpu_uses_off(capacity));
 }
 
 static bool header_is_ours(const struct store_header *h, size_t bytes, const char *boot)
@@ -356,6 +370,7 @@ static int extend_file(struct units *u, struct err *err)
 {
 	uint32_t capacity = u->capacity, backed = u->steps_backed;
 	off_t used = (off_t)(backed * sizeof(struct step_name));
+	off_t gpus = (off_t)(u->units_backed * sizeof(struct unit_gpu_use));
 
 	if (u->h->version == VERSION)
 		return 0;
@@ -364,6 +379,8 @@ static int extend_file(struct units *u, struct err *err)
 		rc = -posix_fallocate(u->fd, (off_t)names_off(capacity), used);
 	if (rc == 0)
 		rc = back_befores(u, capacity);
+	if (rc == 0 && gpus)
+		rc = -posix_fallocate(u->fd, (off_t)gpu_uses_off(capacity), gpus);
 	if (rc < 0)
 		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
 	unmap_file(u);

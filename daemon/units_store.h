@@ -14,11 +14,11 @@
  * meaning of records.
  *
  * The file: header | log | tombstones | energy | units | steps | accounts of units |
- * accounts of steps | reports of units | names of steps | what units had used before,
- * each on a page of its own. A transaction is a list of (place, bytes) written to the
- * log; then `valid` is set, the bytes are copied to their places, and `valid` is
- * cleared. Whoever finds `valid` set copies again. Stores survive a killed process in
- * program order, so compiler barriers suffice.
+ * accounts of steps | reports of units | names of steps | what units had used before |
+ * their GPUs, each on a page of its own. A transaction is a list of (place, bytes)
+ * written to the log; then `valid` is set, the bytes are copied to their places, and
+ * `valid` is cleared. Whoever finds `valid` set copies again. Stores survive a killed
+ * process in program order, so compiler barriers suffice.
  */
 
 #define STORE_MANAGERS 4 /* enum record_manager; 0: records of no known manager */
@@ -92,6 +92,7 @@ struct units {
 	struct unit_report *unit_reports;
 	struct step_name *step_names;
 	struct unit_before *befores;
+	struct unit_gpu_use *gpu_uses;
 
 	/* Private, rebuilt at open. Indices are taken from here and never from the
 	 * file, which may be damaged at any moment: then counters are wrong, but

@@ -236,7 +236,7 @@ static void put_counts(struct ingest_push *p, const struct report *r,
 		    r->counts.values[i] <= BYTES_MAX)
 			report_count_set(&c, i, r->counts.values[i]);
 	}
-	if (r->type != REPORT_FINAL || !c.known)
+	if (r->type != REPORT_FINAL || !report_counts_any(&c))
 		return;
 	auto_buf struct buf b = BUF_INIT, m = BUF_INIT;
 	report_counts_put_json(&b, &c);

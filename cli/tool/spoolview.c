@@ -91,7 +91,7 @@ static void put_energy(struct buf *b, const struct report *r)
 
 static void put_spool_counts(struct buf *b, const struct report *r)
 {
-	if (r->counts.known) {
+	if (report_counts_any(&r->counts)) {
 		buf_puts(b, ",\"counts\":");
 		report_counts_put_json(b, &r->counts);
 	}

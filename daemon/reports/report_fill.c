@@ -101,6 +101,48 @@ static void fill_use(struct report *r, const struct report_sums *from,
 		r->observed_ns = r->t1_ns - r->t0_ns;
 }
 
+/* Readings stand for all of the time in which the unit held its devices. */
+static uint64_t held_part(const struct report *r, uint64_t part, uint64_t of)
+{
+	unsigned __int128 held =
+		(unsigned __int128)r->gpu_count * (r->t1_ns - r->t0_ns);
+
+	return part > of ? 0 : (uint64_t)(held * part / of);
+}
+
+static void fill_gpu_use(struct report *r, const struct unit_gpu_sums *from,
+			 const struct unit_gpu_sums *to)
+{
+	struct report_use *use = &r->use;
+	uint64_t of_ns = clamp_minus(to->busy_of_ns, from->busy_of_ns);
+	uint64_t of_ms = clamp_minus(to->memory_of_ms, from->memory_of_ms);
+
+	if (of_ns) {
+		use->known |= REPORT_HAS_GPU_BUSY;
+		use->gpu_busy_ns =
+			held_part(r, clamp_minus(to->busy_ns, from->busy_ns), of_ns);
+	}
+	if (of_ms) {
+		use->known |= REPORT_HAS_GPU_MEMORY;
+		use->gpu_memory_bytes =
+			clamp_minus(to->memory_kib_ms, from->memory_kib_ms) / of_ms *
+			1024 * r->gpu_count;
+	}
+}
+
+static void fill_gpu_counts(struct report *r, const struct unit_gpu_use *g)
+{
+	if (g->live.busy_of_ns)
+		report_count_set(&r->counts, COUNT_GPU_IDLE_NS,
+				 held_part(r, g->live.idle_ns, g->live.busy_of_ns));
+	if (!g->live.memory_of_ms)
+		return;
+	report_count_set(&r->counts, COUNT_GPU_MEMORY_PEAK_BYTES,
+			 g->memory_peak_kib * 1024);
+	report_count_set(&r->counts, COUNT_GPU_MEMORY_SIZE_BYTES,
+			 g->memory_size_kib * 1024);
+}
+
 static void fill_energy(struct report *r, const struct unit_report *ur,
 			const struct report_sums *from, const struct report_sums *to,
 			const struct report_who *who)
@@ -122,6 +164,7 @@ void report_fill_window(struct report *r, const struct units *u, uint32_t i,
 	r->t0_ns = ur->t0_ns;
 	r->t1_ns = ur->t1_ns;
 	fill_use(r, &ur->told, &ur->next, ur->pending_peak_bytes);
+	fill_gpu_use(r, &unit_gpu_use(u, i)->told, &unit_gpu_use(u, i)->next);
 	fill_energy(r, ur, &ur->told, &ur->next, who);
 }
 
@@ -129,6 +172,7 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 			const struct report_sums *sums, const struct report_who *who)
 {
 	const struct unit *unit = units_get((struct units *)u, i);
+	static const struct unit_gpu_sums no_gpus;
 	const struct unit_report *ur = unit_report(u, i);
 	struct unit_totals t;
 
@@ -150,6 +194,8 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 	fill_use(r, &from, sums,
 		 t.memory_peak_bytes > ur->peak_bytes ? t.memory_peak_bytes
 						      : ur->peak_bytes);
+	fill_gpu_use(r, &no_gpus, &unit_gpu_use(u, i)->live);
+	fill_gpu_counts(r, unit_gpu_use(u, i));
 	fill_energy(r, ur, &from, sums, who);
 }
 

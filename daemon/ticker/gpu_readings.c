@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/meters.h"
@@ -15,6 +16,7 @@ struct gpu_readings {
 	const struct env *env;
 	uint32_t count;
 	struct energy_history histories[METERS_GPUS];
+	struct gpu_reading last[METERS_GPUS];
 	struct energy_point points[METERS_GPUS][CHILD_GPU_POINTS_MAX];
 	union {
 		struct child_gpu gpu;
@@ -45,6 +47,10 @@ static size_t read_points(struct gpu_readings *r, uint32_t index)
 	if (!r->env->gpu ||
 	    child_link_get(r->env->gpu, CHILD_GPU, name, &r->in, sizeof(r->in)) < 0)
 		return 0;
+	struct gpu_reading *last = &r->last[index];
+	last->read_ns = m->read_ns;
+	last->have = m->have;
+	memcpy(last->value, m->value, sizeof(last->value));
 	for (uint32_t i = 0; i < m->head.count; i++)
 		r->points[index][i] =
 			(struct energy_point){m->points[i].at_ns, m->points[i].uj};
@@ -66,8 +72,26 @@ gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t 
 
 void gpu_readings_commit(struct gpu_readings *r)
 {
-	for (uint32_t i = 0; i < r->count; i++)
+	for (uint32_t i = 0; i < r->count; i++) {
 		r->histories[i].from_ns = r->histories[i].to_ns;
+		r->last[i].used_ns = r->last[i].read_ns;
+	}
+}
+
+const struct gpu_reading *gpu_readings_last(const struct gpu_readings *r,
+					    uint32_t device)
+{
+	return device < r->count && r->last[device].read_ns ? &r->last[device] : NULL;
+}
+
+uint64_t gpu_reading_ns(const struct gpu_reading *g)
+{
+	if (g->read_ns <= g->used_ns)
+		return 0;
+	/* what was before a gap is not known */
+	return g->used_ns && g->read_ns - g->used_ns < CHILD_GPU_STALE_NS
+		       ? g->read_ns - g->used_ns
+		       : NSEC_PER_SEC;
 }
 
 uint64_t gpu_readings_charged_ns(const struct gpu_readings *r, uint64_t now_ns)

@@ -6,6 +6,7 @@
 
 #include "daemon/energy.h"
 #include "daemon/env.h"
+#include "lib/records/child_msg.h"
 
 /* The last readings of the devices' counters, as ceems-gpu has sent them. */
 struct gpu_readings;
@@ -17,10 +18,22 @@ void gpu_readings_free(struct gpu_readings *r);               /* NULL-safe */
  * call. */
 const struct energy_history *
 gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t count);
-/* The tick has charged them: the next ones begin where these end. */
+/* The tick has charged and used them: the next ones begin where these end. */
 void gpu_readings_commit(struct gpu_readings *r);
 /* Up to when all devices have been charged that still answer at now_ns; 0: there is no
  * such device. */
 uint64_t gpu_readings_charged_ns(const struct gpu_readings *r, uint64_t now_ns);
+
+/* The other values of a device, as of its last reading; read_ns 0: there is none. */
+struct gpu_reading {
+	uint64_t read_ns, used_ns; /* boot time; of the reading that was used before */
+	uint32_t have;             /* bits 1 << enum child_gpu_value */
+	uint64_t value[CHILD_GPU_VALUES];
+};
+/* As of gpu_readings_take(). NULL: no such device */
+const struct gpu_reading *gpu_readings_last(const struct gpu_readings *r,
+					    uint32_t device);
+/* For how long before it the reading stands; 0: it has been used. */
+uint64_t gpu_reading_ns(const struct gpu_reading *g);
 
 #endif

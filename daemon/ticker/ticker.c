@@ -14,6 +14,7 @@
 #include "daemon/sources/meters.h"
 #include "daemon/steps_energy.h"
 #include "daemon/ticker/gpu_readings.h"
+#include "daemon/ticker/gpu_use.h"
 #include "daemon/ticker/node_use.h"
 #include "daemon/ticker/usage_deltas.h"
 #include "daemon/unit_gpus.h"
@@ -475,6 +476,8 @@ int ticker_run(struct ticker *t, struct err *err)
 			taken.slot[slot] =
 				meters_get(t->meters, (enum meters_slot)slot)->fresh;
 	}
+	if (t->gpu_readings)
+		gpu_use_add(t->units, &t->deltas, t->gpu_readings);
 	commit_tick(t, draft, &taken);
 	t->t0_ns = t->t1_ns;
 	t->t1_ns = t1_ns;

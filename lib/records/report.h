@@ -82,9 +82,9 @@ enum report_known {
 	REPORT_HAS_MEMORY_AVERAGE = 1 << 1,
 	REPORT_HAS_MEMORY_PEAK = 1 << 2,
 	REPORT_HAS_IO = 1 << 3,
-	REPORT_HAS_NETWORK = 1 << 4,    /* later */
-	REPORT_HAS_GPU_BUSY = 1 << 5,   /* later */
-	REPORT_HAS_GPU_MEMORY = 1 << 6, /* later */
+	REPORT_HAS_NETWORK = 1 << 4, /* later */
+	REPORT_HAS_GPU_BUSY = 1 << 5,
+	REPORT_HAS_GPU_MEMORY = 1 << 6,
 };
 
 struct report_use {
@@ -96,8 +96,8 @@ struct report_use {
 	uint64_t oom_kills;
 	uint64_t io_read_bytes, io_write_bytes;
 	uint64_t network_rx_bytes, network_tx_bytes;
-	uint64_t gpu_busy_ns; /* GPUs x time */
-	uint64_t gpu_memory_bytes;
+	uint64_t gpu_busy_ns;      /* GPUs x time in which a kernel ran, by readings */
+	uint64_t gpu_memory_bytes; /* of all GPUs together, average */
 };
 
 /* What the unit's control group on this node had counted before the first window of
@@ -178,7 +178,7 @@ struct report {
 	struct report_before before;
 	uint32_t energy_count;
 	struct report_energy energy[REPORT_ENERGIES_MAX];
-	/* FINAL: what the kernel programs counted in the whole life. One with counts
+	/* FINAL: what was counted in the whole life. One with counts
 	 * replaces those of an earlier FINAL; one without leaves them. */
 	struct report_counts counts;
 	uint32_t mount_count; /* 0 unless counts has those of files */

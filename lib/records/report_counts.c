@@ -8,7 +8,7 @@
 #define COUNT_BYTES 10u /* u16 number, u64 value */
 #define MOUNT_HEAD_BYTES (8u * COUNT_FILES)
 
-_Static_assert(REPORT_COUNTS <= 64, "one bit per count");
+_Static_assert(REPORT_COUNTS <= 128, "one bit per count");
 
 #define NET_NAMES(kind)                                                                \
 	kind "_rx_bytes", kind "_rx_packets", kind "_tx_bytes", kind "_tx_packets",    \
@@ -56,6 +56,9 @@ static const char *const report_count_names[REPORT_COUNTS] = {
 	"bpu_read_misses",
 	"events_enabled_ns",
 	"events_running_ns",
+	[COUNT_GPU_IDLE_NS] = "gpu_idle_ns",
+	[COUNT_GPU_MEMORY_PEAK_BYTES] = "gpu_memory_peak_bytes",
+	[COUNT_GPU_MEMORY_SIZE_BYTES] = "gpu_memory_size_bytes",
 };
 
 const char *report_count_name(unsigned count)
@@ -65,13 +68,18 @@ const char *report_count_name(unsigned count)
 
 void report_count_set(struct report_counts *c, unsigned count, uint64_t value)
 {
-	c->known |= UINT64_C(1) << count;
+	c->known[count / 64] |= UINT64_C(1) << count % 64;
 	c->values[count] = value;
 }
 
 bool report_count_known(const struct report_counts *c, unsigned count)
 {
-	return c->known >> count & 1;
+	return c->known[count / 64] >> count % 64 & 1;
+}
+
+bool report_counts_any(const struct report_counts *c)
+{
+	return c->known[0] || c->known[1];
 }
 
 void report_counts_put(struct tlv_out *o, uint16_t id, const struct report_counts *c)
@@ -127,7 +135,7 @@ int report_counts_get(struct report_counts *ret, const struct tlv_member *f,
 		int rc = get_count(f, v->data + at + 2, what, &value, err);
 		if (rc < 0)
 			return rc;
-		if (count >= REPORT_COUNTS)
+		if (!report_count_name(count))
 			continue;
 		if (report_count_known(ret, count))
 			return tlv_bad(err, what, f, "two values of one count", v->len);

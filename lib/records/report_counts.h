@@ -11,9 +11,9 @@
 #include "lib/records/tlv.h"
 
 /*
- * What the kernel programs counted for a unit in its whole life, in its FINAL report
- * (lib/records/report.h). A count that is not known is absent: the program was not
- * there, or has not seen all of the unit.
+ * What was counted for a unit in its whole life, in its FINAL report
+ * (lib/records/report.h): by the kernel programs, and of its GPUs. A count that is not
+ * known is absent: the program was not there, or has not seen all of the unit.
  */
 
 /* Numbers on the wire, and the order of report_count_names: never change or reuse one.
@@ -46,6 +46,10 @@ enum report_count {
 	 * had a counter */
 	COUNT_EVENTS_ENABLED_NS = COUNT_HARDWARE + 19,
 	COUNT_EVENTS_RUNNING_NS,
+	/* devices that the unit holds as a whole (daemon/units_report.h) */
+	COUNT_GPU_IDLE_NS = 64,      /* devices x time in which no kernel ran */
+	COUNT_GPU_MEMORY_PEAK_BYTES, /* in use at one time, in all of them together */
+	COUNT_GPU_MEMORY_SIZE_BYTES, /* of all of them together */
 	REPORT_COUNTS
 };
 #define COUNT_FILES 6u       /* counts that a mount has, the first ones */
@@ -55,8 +59,8 @@ enum report_count {
 #define REPORT_MOUNT_MAX 408u
 
 struct report_counts {
-	uint64_t known; /* bit 1 << enum report_count; unknown values are 0 */
-	uint64_t values[REPORT_COUNTS];
+	uint64_t known[2];              /* a bit for each enum report_count */
+	uint64_t values[REPORT_COUNTS]; /* unknown ones are 0 */
 };
 
 /* What was read and written below one mount; path "": where it is not known, and of all
@@ -71,6 +75,7 @@ const char *report_count_name(unsigned count);
 
 void report_count_set(struct report_counts *c, unsigned count, uint64_t value);
 bool report_count_known(const struct report_counts *c, unsigned count);
+bool report_counts_any(const struct report_counts *c); /* is any known? */
 
 /* As fields of a message; nothing if nothing is known. */
 void report_counts_put(struct tlv_out *o, uint16_t id, const struct report_counts *c);

@@ -610,7 +610,7 @@ static void counts_of_all_steps_are_told_once_their_groups_are_gone(void **state
 	pass_ms(GROUP_SETTLE_MS);
 	assert_int_equal(group_stats().used, 0);
 	assert_int_equal(told_faults(), 7);
-	assert_int_equal(final.counts.known, UINT64_C(15) << COUNT_MINOR_FAULTS);
+	assert_int_equal(final.counts.known[0], UINT64_C(15) << COUNT_MINOR_FAULTS);
 }
 
 static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **state)

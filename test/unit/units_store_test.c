@@ -193,6 +193,25 @@ static void a_table_without_what_was_before_is_taken_over(void **state)
 	}
 }
 
+static void a_table_without_gpus_is_taken_over(void **state)
+{
+	const struct unit_gpu_sums more = {3, 2, 1, 5, 4};
+
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		fresh(16);
+		now = T0;
+		named_start("7", 0, "burn", "job");
+		make_older(7, (unsigned char *)u->gpu_uses - u->map, killed);
+		assert_string_equal(name_of("7", 0)->command, "burn");
+		assert_int_equal(unit_gpu_use(u, 0)->live.busy_of_ns, 0);
+		unit_report_gpus(u, 0, &more, 20, 30);
+		reopen();
+		assert_int_equal(unit_gpu_use(u, 0)->live.idle_ns, 1);
+		assert_int_equal(unit_gpu_use(u, 0)->memory_peak_kib, 20);
+	}
+}
+
 static void a_table_without_names_is_taken_over(void **state)
 {
 	(void)state;
@@ -443,6 +462,7 @@ int main(void)
 		cmocka_unit_test(a_second_daemon_is_kept_out),
 		cmocka_unit_test(a_damaged_or_foreign_file_is_replaced),
 		cmocka_unit_test(names_of_steps_stay_with_them),
+		cmocka_unit_test(a_table_without_gpus_is_taken_over),
 		cmocka_unit_test(a_table_without_names_is_taken_over),
 		cmocka_unit_test(a_table_without_what_was_before_is_taken_over),
 		cmocka_unit_test(disk_space_is_taken_as_used),

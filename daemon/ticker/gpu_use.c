@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From the readings of devices to totals of the units that hold them. */
+#include "daemon/ticker/gpu_use.h"
+
+#include "lib/clock.h"
+
+/* A unit's devices in one tick, together */
+struct gpu_use_sum {
+	struct unit_gpu_sums more;
+	uint64_t used_kib, size_kib;
+};
+
+static bool held_then(const struct energy_use *use, uint64_t at_ns)
+{
+	return use->started_ns < at_ns && (!use->ended_ns || at_ns < use->ended_ns);
+}
+
+static void add_reading(const struct gpu_reading *g, uint64_t ns,
+			struct gpu_use_sum *sum)
+{
+	if (g->have >> CHILD_GPU_BUSY & 1) {
+		uint64_t ppm = g->value[CHILD_GPU_BUSY];
+		ppm = ppm < ENERGY_ONE_PPM ? ppm : ENERGY_ONE_PPM;
+		sum->more.busy_of_ns += ns;
+		sum->more.busy_ns += ns / 1000 * ppm / 1000;
+		sum->more.idle_ns += ppm ? 0 : ns;
+	}
+	if (g->have >> CHILD_GPU_MEMORY_USED & 1) {
+		uint64_t ms = (ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+		sum->more.memory_of_ms += ms;
+		sum->more.memory_kib_ms += g->value[CHILD_GPU_MEMORY_USED] / 1024 * ms;
+	}
+}
+
+static void add_held_device(const struct energy_use *use, const struct gpu_reading *g,
+			    struct gpu_use_sum *sum)
+{
+	uint64_t ns = gpu_reading_ns(g);
+
+	if (!held_then(use, g->read_ns))
+		return;
+	if (ns > g->read_ns - use->started_ns)
+		ns = g->read_ns - use->started_ns;
+	if (ns)
+		add_reading(g, ns, sum);
+	if (g->have >> CHILD_GPU_MEMORY_USED & 1)
+		sum->used_kib += g->value[CHILD_GPU_MEMORY_USED] / 1024;
+	if (g->have >> CHILD_GPU_MEMORY_TOTAL & 1)
+		sum->size_kib += g->value[CHILD_GPU_MEMORY_TOTAL] / 1024;
+}
+
+void gpu_use_add(struct units *u, const struct usage_deltas *w,
+		 const struct gpu_readings *r)
+{
+	for (size_t k = 0; k < w->count; k++) {
+		const struct energy_use *use = &w->use[k];
+		struct gpu_use_sum sum = {.used_kib = 0};
+		if (use->account->key < ENERGY_KEYS_RESERVED)
+			continue;
+		for (size_t i = 0; i < use->gpu_count; i++) {
+			const struct gpu_reading *g =
+				gpu_readings_last(r, use->gpus[i].gpu);
+			if (g && use->gpus[i].share_ppm == ENERGY_ONE_PPM)
+				add_held_device(use, g, &sum);
+		}
+		if (sum.size_kib || sum.more.busy_of_ns)
+			unit_report_gpus(
+				u, (uint32_t)(use->account->key - ENERGY_KEYS_RESERVED),
+				&sum.more, sum.used_kib, sum.size_kib);
+	}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_DAEMON_TICKER_GPU_USE_H
+#define CEEMS_DAEMON_TICKER_GPU_USE_H
+
+#include "daemon/ticker/gpu_readings.h"
+#include "daemon/ticker/usage_deltas.h"
+#include "daemon/units_report.h"
+
+/* Adds the devices' new readings to the units that held them as a whole at that moment
+ * (daemon/units_report.h). Each reading stands for the time since the one before, or
+ * since the unit began. Of a shared device nothing is known per unit. */
+void gpu_use_add(struct units *u, const struct usage_deltas *w,
+		 const struct gpu_readings *r);
+
+#endif
