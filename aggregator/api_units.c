@@ -288,9 +288,9 @@ static void put_members(const struct ask *a, struct query *q, const char *unit)
 	query_put(q, unit);
 	query_put(q, " HAVING count(*) > 0), ");
 	put_slurm_members(a, q, unit);
-	query_put(q, ", ',\"counts\":' || api_counts(");
+	query_put(q, ", api_count_members(");
 	query_put(q, unit);
-	query_put(q, ")::text");
+	query_put(q, ")");
 }
 
 static int list_units(struct ask *a, bool all, struct err *err)

@@ -25,7 +25,8 @@ static const enum unit_number added[] = {
 	UNIT_WASTED_CPU_S, UNIT_WASTED_J,     UNIT_IO_READ_BYTES, UNIT_IO_WRITE_BYTES,
 	UNIT_NET_RX_BYTES, UNIT_NET_TX_BYTES, UNIT_ENERGY_J,      UNIT_CPU_SIDE_J,
 	UNIT_GPU_SIDE_J,   UNIT_PACKAGE_J,    UNIT_DRAM_J,        UNIT_PSYS_J,
-	UNIT_GPU_J,        UNIT_HOST_J,       UNIT_OTHER_J,
+	UNIT_GPU_J,        UNIT_HOST_J,       UNIT_OTHER_J,       UNIT_GPU_ALLOC_S,
+	UNIT_WASTED_GPU_S, UNIT_WASTED_GPU_J,
 };
 #define ADDED (sizeof(added) / sizeof(added[0]))
 
@@ -393,6 +394,9 @@ static void put_group(const struct group *g, struct buf *out)
 		{UNIT_WASTED_CPU_S, "wasted_cpu_seconds"},
 		{UNIT_ENERGY_J, "energy_joules"},
 		{UNIT_WASTED_J, "wasted_joules"},
+		{UNIT_GPU_ALLOC_S, "gpu_alloc_seconds"},
+		{UNIT_WASTED_GPU_S, "wasted_gpu_seconds"},
+		{UNIT_WASTED_GPU_J, "wasted_gpu_joules"},
 	};
 	const struct unit *u = &g->u;
 

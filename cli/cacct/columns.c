@@ -100,7 +100,13 @@ static const struct column table[] = {
 	C("GID", NULL, COUNT, 6, GID, "group id"),
 	C("GPUEnergy", "gpuEnergy", KWH, 10, GPU_SIDE_J,
 	  "kWh of GPUs, as the peer has it"),
+	C("GPUIdle", NULL, SPAN, 10, GPU_IDLE_S,
+	  "time in which nothing ran on its GPUs, each counted"),
 	C("GPUMem", "gpuMemoryUsage", RATIO, 6, GPU_MEMORY_RATIO, "GPU memory used"),
+	C("GPUMemAvg", NULL, BYTES, 10, GPU_MEMORY_MEAN_BYTES,
+	  "mean of the memory used of all its GPUs"),
+	C("GPUMemPeak", NULL, BYTES, 10, GPU_MEMORY_PEAK_BYTES,
+	  "highest memory of the GPUs of one node"),
 	C("GPUUtil", "gpuUsage", RATIO, 7, GPU_RATIO,
 	  "GPU time used of GPU time allocated"),
 	C("Grams", "hostEmissions", GRAMS, 10, ID,
@@ -190,6 +196,10 @@ static const struct column table[] = {
 	  "hours of allocated CPUs that were not used"),
 	C("WastedEnergy", NULL, JOULES, 12, WASTED_J,
 	  "joules while CPUs and GPUs were idle, by their unused share"),
+	C("WastedGPUEnergy", NULL, JOULES, 15, WASTED_GPU_J,
+	  "joules of GPUs by their unused share, part of WastedEnergy"),
+	C("WastedGPUHours", NULL, HOURS, 14, WASTED_GPU_S,
+	  "hours of allocated GPUs in which they were not used"),
 	C("WCKey", NULL, TEXT, 10, WCKEY, "workload characterisation key"),
 	C("WorkDir", NULL, TEXT, 20, WORK_DIR, "working folder"),
 };
@@ -310,7 +320,7 @@ static int parse_one_column(const char *text, size_t len, struct columns *ret,
 	if (c)
 		use_of(c, use);
 	else if (find_grams(text, name_len, use) < 0) {
-		char near[64];
+		char near[128];
 		suggest_name(text, name_len, near, sizeof(near));
 		return err_set(
 			err, -EINVAL,

@@ -85,10 +85,23 @@ static const struct {
 };
 
 static const enum unit_number lost[] = {
-	UNIT_CPU_USER_S,       UNIT_CPU_SYSTEM_S,      UNIT_CPU_RATIO,
-	UNIT_CPU_SIDE_J,       UNIT_GPU_SIDE_J,        UNIT_MEMORY_RATIO,
-	UNIT_GPU_MEMORY_RATIO, UNIT_MEMORY_PEAK_BYTES, UNIT_MEMORY_PEAK_RATIO,
-	UNIT_WASTED_CPU_S,     UNIT_WASTED_J,
+	UNIT_CPU_USER_S,
+	UNIT_CPU_SYSTEM_S,
+	UNIT_CPU_RATIO,
+	UNIT_CPU_SIDE_J,
+	UNIT_GPU_SIDE_J,
+	UNIT_MEMORY_RATIO,
+	UNIT_GPU_MEMORY_RATIO,
+	UNIT_MEMORY_PEAK_BYTES,
+	UNIT_MEMORY_PEAK_RATIO,
+	UNIT_WASTED_CPU_S,
+	UNIT_WASTED_J,
+	UNIT_WASTED_GPU_S,
+	UNIT_WASTED_GPU_J,
+	UNIT_GPU_IDLE_S,
+	UNIT_GPU_ALLOC_S,
+	UNIT_GPU_MEMORY_MEAN_BYTES,
+	UNIT_GPU_MEMORY_PEAK_BYTES,
 };
 
 static bool is_mean(enum series_value v)
@@ -291,6 +304,7 @@ void cut_sums(struct unit *u, const struct cut *cut, double now_s)
 	if (peak.known)
 		n[UNIT_MEMORY_PEAK_BYTES] = peak.peak;
 	n[UNIT_GPU_RATIO] /= n[UNIT_GPUS] * time_s;
+	n[UNIT_GPU_ALLOC_S] = n[UNIT_GPUS] * time_s;
 	n[UNIT_CPU_RATIO] = n[UNIT_CPU_S] / (n[UNIT_CPUS] * time_s);
 	n[UNIT_MEMORY_RATIO] = n[UNIT_MEMORY_MEAN_BYTES] / n[UNIT_MEMORY_BYTES];
 	double gpu_j = isnan(n[UNIT_GPU_J]) ? 0 : n[UNIT_GPU_J];

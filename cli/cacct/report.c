@@ -90,6 +90,15 @@ static void say_gpu(const double *n, struct buf *t)
 	buf_printf(t, "%.0f GPU%s", n[UNIT_GPUS], n[UNIT_GPUS] == 1 ? "" : "s");
 	if (isnan(n[UNIT_GPU_RATIO]))
 		buf_puts(t, ", use not known");
+	if (n[UNIT_GPU_IDLE_S] > 0) {
+		buf_puts(t, ", idle for ");
+		put_span(t, n[UNIT_GPU_IDLE_S]);
+	}
+	if (!isnan(n[UNIT_GPU_MEMORY_PEAK_BYTES])) {
+		buf_puts(t, ", memory ");
+		report_put_bytes(t, n[UNIT_GPU_MEMORY_PEAK_BYTES]);
+		buf_puts(t, n[UNIT_NODES] > 1 ? " at most on one node" : " at most");
+	}
 }
 
 static void say_energy(const struct unit *u, struct buf *t)

@@ -88,6 +88,10 @@ static const struct {
 	{UNIT_MEMORY_PEAKS_BYTES, 1, "memory_peaks_bytes"},
 	{UNIT_GPU_RATIO, 1e-2, "avg_gpu_usage.global"},
 	{UNIT_GPU_MEMORY_RATIO, 1e-2, "avg_gpu_mem_usage.global"},
+	{UNIT_GPU_ALLOC_S, 1, "total_time_seconds.alloc_gputime"},
+	{UNIT_GPU_IDLE_S, 1, "gpu_idle_seconds"},
+	{UNIT_GPU_MEMORY_MEAN_BYTES, 1, "gpu_memory_mean_bytes"},
+	{UNIT_GPU_MEMORY_PEAK_BYTES, 1, "gpu_memory_peak_bytes"},
 	{UNIT_IO_READ_BYTES, 1, "total_io_read_stats.bytes_total"},
 	{UNIT_IO_WRITE_BYTES, 1, "total_io_write_stats.bytes_total"},
 	{UNIT_NET_RX_BYTES, 1, "total_ingress_stats.bytes_total|counts.net_rx_bytes"},
@@ -302,6 +306,12 @@ void unit_compare_use(struct unit *u)
 		n[UNIT_MEMORY_PEAK_RATIO] =
 			n[UNIT_MEMORY_PEAK_BYTES] * fmax(1, n[UNIT_NODES]) / memory;
 	n[UNIT_WASTED_CPU_S] = n[UNIT_WASTED_J] = NAN;
+	n[UNIT_WASTED_GPU_S] = n[UNIT_WASTED_GPU_J] = NAN;
+	if (!isnan(n[UNIT_GPU_RATIO])) {
+		n[UNIT_WASTED_GPU_S] =
+			idle_share(n[UNIT_GPU_ALLOC_S], n[UNIT_GPU_RATIO]);
+		n[UNIT_WASTED_GPU_J] = idle_share(n[UNIT_GPU_J], n[UNIT_GPU_RATIO]);
+	}
 	if (isnan(n[UNIT_CPU_RATIO]))
 		return;
 	n[UNIT_WASTED_CPU_S] = idle_share(n[UNIT_CPU_ALLOC_S], n[UNIT_CPU_RATIO]);

@@ -82,6 +82,10 @@ enum unit_number {
 	UNIT_AVE_RSS_BYTES,      /* and that by tasks */
 	UNIT_GPU_RATIO,
 	UNIT_GPU_MEMORY_RATIO,
+	UNIT_GPU_MEMORY_MEAN_BYTES,
+	UNIT_GPU_MEMORY_PEAK_BYTES,
+	UNIT_GPU_ALLOC_S, /* GPUs x time, */
+	UNIT_GPU_IDLE_S,  /* and of that, when nothing ran on them */
 	UNIT_IO_READ_BYTES,
 	UNIT_IO_WRITE_BYTES,
 	UNIT_NET_RX_BYTES,
@@ -138,6 +142,8 @@ enum unit_number {
 	UNIT_TIME_RATIO,        /* of its time limit */
 	UNIT_MEMORY_PEAK_RATIO, /* highest on one node over its limit there */
 	UNIT_WASTED_CPU_S,      /* allocated but not used */
+	UNIT_WASTED_GPU_S,      /* likewise, */
+	UNIT_WASTED_GPU_J,      /* and the idle share of their energy */
 	UNIT_WASTED_J,          /* energy times the idle share of CPUs and GPUs */
 	UNIT_AS_OF,
 	UNIT_ENDED_ON_NODES, /* counts as running: slurmctld's record is awaited, */

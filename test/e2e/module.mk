@@ -87,6 +87,7 @@ CHECKS_MORE += test/e2e/ebpf_perf.sh
 CHECKS_MORE += test/e2e/ebpf_hardware.sh
 CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS += test/e2e/slurm_counts.sh
+CHECKS += test/e2e/slurm_gpu_records.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
 CHECKS += test/e2e/slurm_container.sh

@@ -223,8 +223,9 @@ static void format_refuses_what_it_does_not_know(void **state)
 	assert_int_equal(columns_parse("wasted", &columns, &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "Invalid field requested: \"wasted\" (did you mean "
-			    "\"WastedCPUHours\", \"WastedEnergy\"? --helpformat lists "
-			    "all fields)");
+			    "\"WastedCPUHours\", \"WastedEnergy\", "
+			    "\"WastedGPUEnergy\", \"WastedGPUHours\"? --helpformat "
+			    "lists all fields)");
 	assert_int_equal(columns_parse("JOBID,,state%-3,GramsOWID%6,", &columns, &err),
 			 0);
 	assert_int_equal(columns.count, 3);
