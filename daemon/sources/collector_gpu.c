@@ -7,53 +7,18 @@
 
 #include "daemon/collector.h"
 #include "daemon/sources/child_link.h"
+#include "daemon/sources/gpu_values.h"
 #include "daemon/sources/source_view.h"
 
 struct gpu_view {
 	struct source_view *source;
 	union {
 		struct child_gpu gpu;
+		struct child_gpu_instances instances;
 		char bytes[CHILD_MESSAGE_MAX];
 	} in;
 };
 
-struct gpu_column {
-	struct prom_family family;
-	unsigned decimals; /* of the value as it is sent */
-};
-
-static const struct gpu_column gpu_columns[CHILD_GPU_VALUES] = {
-	[CHILD_GPU_POWER] = {{"ceems_gpu_power_watts", PROM_GAUGE,
-			      "Power of the device, as its driver says"},
-			     6},
-	[CHILD_GPU_POWER_LIMIT] = {{"ceems_gpu_power_limit_watts", PROM_GAUGE,
-				    "Power limit in force on the device"},
-				   6},
-	[CHILD_GPU_BUSY] = {{"ceems_gpu_busy_ratio", PROM_GAUGE,
-			     "Share of the driver's last sample period in which a "
-			     "kernel ran on the device"},
-			    6},
-	[CHILD_GPU_MEMORY_BUSY] = {{"ceems_gpu_memory_busy_ratio", PROM_GAUGE,
-				    "Share of the driver's last sample period in "
-				    "which "
-				    "the device's memory was read or written"},
-				   6},
-	[CHILD_GPU_MEMORY_USED] = {{"ceems_gpu_memory_used_bytes", PROM_GAUGE,
-				    "Memory of the device in use"},
-				   0},
-	[CHILD_GPU_MEMORY_TOTAL] = {{"ceems_gpu_memory_size_bytes", PROM_GAUGE,
-				     "Memory of the device"},
-				    0},
-	[CHILD_GPU_TEMPERATURE] = {{"ceems_gpu_temperature_celsius", PROM_GAUGE,
-				    "Temperature of the device"},
-				   3},
-	[CHILD_GPU_SM_CLOCK] = {{"ceems_gpu_sm_clock_hertz", PROM_GAUGE,
-				 "Clock of the device's multiprocessors"},
-				0},
-	[CHILD_GPU_MEMORY_CLOCK] = {{"ceems_gpu_memory_clock_hertz", PROM_GAUGE,
-				     "Clock of the device's memory"},
-				    0},
-};
 static const struct prom_family gpu_info = {
 	"ceems_gpu_info", PROM_GAUGE,
 	"A device that ceems-gpu reads: its name, PCI "
@@ -112,12 +77,22 @@ static void put_gpu(const struct gpu_view *v, struct prom *out, uint64_t now_ns)
 	/* an outdated gauge is worse than none */
 	if (now_ns > m->read_ns && now_ns - m->read_ns > CHILD_GPU_STALE_NS)
 		return;
-	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
-		if (!child_gpu_has(m, i) || !gpu_columns[i].family.name)
-			continue;
-		prom_family(out, &gpu_columns[i].family);
-		prom_put_scaled(out, labels, 3, m->value[i], gpu_columns[i].decimals);
-	}
+	gpu_values_put(out, m, labels, 3);
+}
+
+static void put_gpu_instances(const struct gpu_view *v, struct prom *out,
+			      uint64_t now_ns)
+{
+	const struct child_gpu_instances *m = &v->in.instances;
+	char index[16];
+	struct prom_label labels[] = {{"hostname", v->source->env->hostname},
+				      {"index", index},
+				      {"gpuuuid", m->uuid}};
+
+	if (now_ns > m->read_ns && now_ns - m->read_ns > CHILD_GPU_STALE_NS)
+		return;
+	(void)snprintf(index, sizeof(index), "%u", m->index);
+	gpu_instances_put(out, m, labels, 3);
 }
 
 static void put_gpu_energy(const struct gpu_view *v, struct prom *out)
@@ -151,6 +126,9 @@ static int gpu_view_collect(void *state, struct prom *out, struct err *err)
 		if (child_link_get(env->gpu, CHILD_GPU, name, &v->in, sizeof(v->in)) >
 		    0)
 			put_gpu(v, out, now_ns);
+		if (child_link_get(env->gpu, CHILD_GPU_INSTANCES, name, &v->in,
+				   sizeof(v->in)) > 0)
+			put_gpu_instances(v, out, now_ns);
 	}
 	int rc = source_view_read(v->source, err);
 	if (rc < 0)

@@ -14,12 +14,26 @@ static union said {
 		   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
 } said[2];
 
+static union {
+	struct child_gpu_instances m;
+	char bytes[sizeof(struct child_gpu_instances) +
+		   3 * sizeof(struct child_gpu_instance)];
+} instances;
+
 int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 			  void *buf, size_t size);
 int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 			  void *buf, size_t size)
 {
 	(void)l;
+	if (kind == CHILD_GPU_INSTANCES) {
+		const struct child_head *h = &instances.m.head;
+		if (!h->bytes || strcmp(h->name, name) != 0)
+			return -EAGAIN;
+		assert_int_equal(child_msg_check(&instances, h->bytes, NULL), kind);
+		memcpy(buf, &instances, h->bytes);
+		return (int)h->bytes;
+	}
 	assert_int_equal(kind, CHILD_GPU);
 	for (size_t i = 0; i < 2; i++) {
 		const struct child_head *h = &said[i].m.head;
@@ -31,6 +45,31 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 		return (int)h->bytes;
 	}
 	return -EAGAIN;
+}
+
+/* A GPU instance with two compute instances, and one with one */
+static void say_instances(void)
+{
+	struct child_gpu_instances *m = &instances.m;
+
+	m->index = 1;
+	m->slices = 7;
+	m->read_ns = tree_boot_ns;
+	snprintf(m->uuid, sizeof(m->uuid), "GPU-1");
+	for (uint32_t i = 0; i < 3; i++) {
+		struct child_gpu_instance *g = &m->items[i];
+		*g = (struct child_gpu_instance){.gi = i < 2 ? 1 : 5,
+						 .ci = i < 2 ? i : 0,
+						 .slices = i < 2 ? 4 : 3,
+						 .ci_slices = i < 2 ? 2 : 3,
+						 .have = 3};
+		g->value[CHILD_GPU_INSTANCE_USED] = g->gi << 30;
+		g->value[CHILD_GPU_INSTANCE_TOTAL] = 40ull << 30;
+		g->profile.have = i < 2 ? 1u << CHILD_GPU_SM : 0;
+		g->profile.ppm[CHILD_GPU_SM] = 500000;
+		snprintf(g->uuid, sizeof(g->uuid), "MIG-%u", i);
+	}
+	child_msg_head(&m->head, CHILD_GPU_INSTANCES, "gpu1", 3, sizeof(instances));
 }
 
 uint64_t __wrap_child_link_starts(struct child_link *l);
@@ -76,6 +115,7 @@ static void start_tree(struct energy_tree *t)
 {
 	static int anything;
 	memset(said, 0, sizeof(said));
+	memset(&instances, 0, sizeof(instances));
 	tree_init(t, "test/fixture/redfish");
 	t->node.env.gpu = (struct child_link *)&anything;
 	tree_open(t, c);
@@ -95,8 +135,33 @@ static void what_a_device_tells_is_the_golden_scrape(void **state)
 	say_value(0, CHILD_GPU_TEMPERATURE, 61000);
 	say_value(0, CHILD_GPU_SM_CLOCK, 1980000000);
 	say_value(0, CHILD_GPU_MEMORY_CLOCK, 2619000000);
+	say_value(0, CHILD_GPU_SM_COUNT, 132);
+	say_value(0, CHILD_GPU_POWER_NOW, 320000000);
+	say_value(0, CHILD_GPU_MEMORY_TEMPERATURE, 72000);
+	say_value(0, CHILD_GPU_SLOWDOWN_TEMPERATURE, 89000);
+	say_value(0, CHILD_GPU_SHUTDOWN_TEMPERATURE, 95000);
+	say_value(0, CHILD_GPU_BUSY_NS, 12500000000);
+	say_value(0, CHILD_GPU_CLOCK_REASONS, 1u << CHILD_GPU_REASON_POWER_CAP);
+	say_value(0, CHILD_GPU_POWER_THROTTLED, 2500000000);
+	say_value(0, CHILD_GPU_THERMAL_THROTTLED, 0);
+	say_value(0, CHILD_GPU_ECC_CORRECTED, 5);
+	say_value(0, CHILD_GPU_ECC_UNCORRECTED, 0);
+	say_value(0, CHILD_GPU_ECC_CORRECTED_EVER, 15);
+	say_value(0, CHILD_GPU_ROWS_UNCORRECTED, 1);
+	say_value(0, CHILD_GPU_ROWS_PENDING, 1);
+	say_value(0, CHILD_GPU_ROWS_FAILED, 0);
+	say_value(0, CHILD_GPU_XIDS, 2);
+	say_value(0, CHILD_GPU_XID_LAST, 79);
+	say_value(0, CHILD_GPU_PCIE_REPLAYS, 3);
+	say_value(0, CHILD_GPU_PCIE_TX, 4096);
+	say_value(0, CHILD_GPU_LINK_RX, 7168);
+	say_value(0, CHILD_GPU_ENCODER_BUSY, 20000);
+	said[0].m.profile.have = 1u << CHILD_GPU_SM | 1u << CHILD_GPU_TENSOR;
+	said[0].m.profile.ppm[CHILD_GPU_SM] = 812345;
+	said[0].m.profile.ppm[CHILD_GPU_FP64] = 1; /* it is not told */
 	say_energy(0, 1000000000);
 	said[1].m.mig = 1;
+	say_instances();
 	say_value(1, CHILD_GPU_POWER, 60000000);
 	say_device(1);
 	tree_sample_after(&t, 0);
