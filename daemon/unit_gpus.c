@@ -250,8 +250,8 @@ static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
 	};
 	prom_render_labels(&out->labels, labels, sizeof(labels) / sizeof(labels[0]));
 	out->share = use->share;
-	out->device =
-		use->share < 1 || use->gpu->parts ? GPUS_NONE : use->gpu->smi_index;
+	out->device = use->share < 1 ? GPUS_NONE : use->gpu->smi_index;
+	out->instance = use->gpu->instance;
 	return buf_error(&out->labels);
 }
 
@@ -315,31 +315,90 @@ static const struct unit_gpu_column {
 	 6},
 	{CHILD_GPU_MEMORY_USED,
 	 {"ceems_compute_unit_gpu_memory_used_bytes", PROM_GAUGE,
-	  "Memory in use of a device that the unit holds as a whole"},
+	  "Memory in use of a device that the unit holds as a whole, or of its "
+	  "instance"},
 	 0},
 	{CHILD_GPU_MEMORY_TOTAL,
 	 {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,
-	  "Memory of a device that the unit holds as a whole"},
+	  "Memory of a device that the unit holds as a whole, or of its instance"},
 	 0},
 };
+
+static const struct prom_family unit_gpu_figures[CHILD_GPU_FIGURES] = {
+	[CHILD_GPU_GRAPHICS] = {"ceems_compute_unit_gpu_graphics_active_ratio",
+				PROM_GAUGE,
+				"Any engine active, of the device or instance that the "
+				"unit holds (performance counters)"},
+	[CHILD_GPU_SM] = {"ceems_compute_unit_gpu_sm_active_ratio", PROM_GAUGE,
+			  "Multiprocessors with a warp, of the device or instance that "
+			  "the unit holds (performance counters)"},
+	[CHILD_GPU_OCCUPANCY] = {"ceems_compute_unit_gpu_sm_occupancy_ratio",
+				 PROM_GAUGE,
+				 "Warps on the multiprocessors, of the device or "
+				 "instance that the unit holds (performance counters)"},
+	[CHILD_GPU_TENSOR] = {"ceems_compute_unit_gpu_tensor_active_ratio", PROM_GAUGE,
+			      "Tensor cores in use, of the device or instance that the "
+			      "unit holds (performance counters)"},
+	[CHILD_GPU_FP64] = {"ceems_compute_unit_gpu_fp64_active_ratio", PROM_GAUGE,
+			    "FP64 units in use, of the device or instance that the "
+			    "unit holds (performance counters)"},
+	[CHILD_GPU_FP32] = {"ceems_compute_unit_gpu_fp32_active_ratio", PROM_GAUGE,
+			    "FP32 units in use, of the device or instance that the "
+			    "unit holds (performance counters)"},
+	[CHILD_GPU_FP16] = {"ceems_compute_unit_gpu_fp16_active_ratio", PROM_GAUGE,
+			    "FP16 units in use, of the device or instance that the "
+			    "unit holds (performance counters)"},
+	[CHILD_GPU_DRAM] = {"ceems_compute_unit_gpu_dram_active_ratio", PROM_GAUGE,
+			    "Bandwidth to memory in use, of the device or instance "
+			    "that the unit holds (performance counters)"},
+};
+
+/* The last message of use's device, if it is not too old */
+union gpu_message {
+	struct child_gpu gpu;
+	struct child_gpu_instances instances;
+	char bytes[sizeof(struct child_gpu_instances) +
+		   CHILD_GPU_INSTANCES_MAX * sizeof(struct child_gpu_instance)];
+};
+_Static_assert(sizeof(union gpu_message) >=
+		       sizeof(struct child_gpu) +
+			       CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point),
+	       "both kinds fit");
+
+static bool get_gpu_message(const struct gpu_maps *m, const struct unit_gpu *use,
+			    enum child_kind kind, union gpu_message *ret)
+{
+	char name[CHILD_NAME_BYTES];
+	uint64_t now_ns = m->env->boottime_ns();
+
+	(void)snprintf(name, sizeof(name), "gpu%u", use->device);
+	if (!m->env->gpu || use->device == GPUS_NONE ||
+	    child_link_get(m->env->gpu, kind, name, ret, sizeof(*ret)) < 0)
+		return false;
+	uint64_t read_ns =
+		kind == CHILD_GPU ? ret->gpu.read_ns : ret->instances.read_ns;
+	return now_ns <= read_ns + CHILD_GPU_STALE_NS;
+}
+
+static void put_unit_figures(const struct unit_gpu *use,
+			     const struct child_gpu_profile *p, struct prom *out)
+{
+	for (unsigned i = 0; i < CHILD_GPU_FIGURES; i++) {
+		if (!(p->have >> i & 1))
+			continue;
+		prom_family(out, &unit_gpu_figures[i]);
+		prom_put_block_scaled(out, &use->labels, p->ppm[i], 6);
+	}
+}
 
 /* A device that one unit holds has that unit's figures. */
 static void put_device_values(const struct gpu_maps *m, const struct unit_gpu *use,
 			      struct prom *out)
 {
 	static const size_t n = sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]);
-	union {
-		struct child_gpu gpu;
-		char bytes[sizeof(struct child_gpu) +
-			   CHILD_GPU_POINTS_MAX * sizeof(struct child_gpu_point)];
-	} in;
-	char name[CHILD_NAME_BYTES];
-	uint64_t now_ns = m->env->boottime_ns();
+	union gpu_message in;
 
-	(void)snprintf(name, sizeof(name), "gpu%u", use->device);
-	if (!m->env->gpu || use->device == GPUS_NONE ||
-	    child_link_get(m->env->gpu, CHILD_GPU, name, &in, sizeof(in)) < 0 ||
-	    now_ns > in.gpu.read_ns + CHILD_GPU_STALE_NS)
+	if (!get_gpu_message(m, use, CHILD_GPU, &in))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		const struct unit_gpu_column *c = &unit_gpu_columns[i];
@@ -349,6 +408,39 @@ static void put_device_values(const struct gpu_maps *m, const struct unit_gpu *u
 		prom_put_block_scaled(out, &use->labels, in.gpu.value[c->value],
 				      c->decimals);
 	}
+	put_unit_figures(use, &in.gpu.profile, out);
+}
+
+/* An instance has no power, and how busy it is only its figures tell. */
+static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu *use,
+				struct prom *out)
+{
+	static const struct {
+		enum child_gpu_instance_value which;
+		enum child_gpu_value same; /* as of a device */
+	} values[] = {{CHILD_GPU_INSTANCE_USED, CHILD_GPU_MEMORY_USED},
+		      {CHILD_GPU_INSTANCE_TOTAL, CHILD_GPU_MEMORY_TOTAL}};
+	static const size_t n = sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]);
+	union gpu_message in;
+	const struct child_gpu_instance *g = NULL;
+
+	if (!get_gpu_message(m, use, CHILD_GPU_INSTANCES, &in))
+		return;
+	for (uint32_t i = 0; i < in.instances.head.count && !g; i++) {
+		if (in.instances.items[i].gi == use->instance)
+			g = &in.instances.items[i];
+	}
+	for (size_t i = 0; g && i < 2; i++) {
+		if (!(g->have >> values[i].which & 1))
+			continue;
+		for (size_t c = 0; c < n; c++) {
+			if (unit_gpu_columns[c].value == values[i].same)
+				prom_family(out, &unit_gpu_columns[c].family);
+		}
+		prom_put_block_u64(out, &use->labels, g->value[values[i].which]);
+	}
+	if (g)
+		put_unit_figures(use, &g->profile, out);
 }
 
 void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
@@ -362,5 +454,8 @@ void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gp
 	for (size_t i = 0; i < u->count; i++)
 		prom_put_block_f64(out, &u->use[i].labels, u->use[i].share);
 	for (size_t i = 0; i < u->count; i++)
-		put_device_values(m, &u->use[i], out);
+		if (u->use[i].instance == GPUS_NONE)
+			put_device_values(m, &u->use[i], out);
+		else
+			put_instance_values(m, &u->use[i], out);
 }

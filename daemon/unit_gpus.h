@@ -34,8 +34,9 @@ struct unit_gpus {
 	struct unit_gpu {
 		struct buf labels;
 		double share;
-		uint32_t device; /* the driver's number; GPUS_NONE: not known, or not
-				    held as a whole */
+		uint32_t device;   /* the driver's number; GPUS_NONE: not known, or not
+				      held as a whole, nor an instance of it */
+		uint32_t instance; /* of the device (MIG); GPUS_NONE: all of it */
 	} * use;
 };
 void unit_gpus_done(struct unit_gpus *u);

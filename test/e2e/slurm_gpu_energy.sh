@@ -8,12 +8,13 @@
 need_slurm
 
 node=gpuj$$
-rig_start --nodes=$node --gpus=2
-gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100 used=1000'
-ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --energy.interval=2s --collector.slurm.gpu-order-map=0:1,1:0
+rig_start --nodes=$node --gpus=3
+gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100 used=1000 gpm busy=40' \
+	'device 2 0 mig gpm' 'instance 2 3 0 4 60 500' 'instance 2 5 0 3 20 0'
+ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --energy.interval=2s --collector.slurm.gpu-order-map=0:1,1:0,2:2.3
 ok "ceemsd starts" wait_for 20 ceemsd_up
-read_both() { scrape && [ "$(grep -c '^ceems_gpu_energy_joules_total' "$SCRATCH/metrics")" = 2 ]; }
-ok "both devices are read" wait_for 60 read_both
+read_both() { scrape && [ "$(grep -c '^ceems_gpu_energy_joules_total' "$SCRATCH/metrics")" = 3 ]; }
+ok "all devices are read" wait_for 60 read_both
 
 # joules and seconds of a job, as ceemsd has them
 of_job() { jq -r --arg name "$1" '[.units[] | select(.hints.name == $name)][0] | "\(.energy_joules.gpu // 0) \(.elapsed_seconds)"' "$SCRATCH/units"; }
@@ -28,7 +29,9 @@ ok "a job that holds a device is charged" wait_for 60 is_charged warm
 of_device() { sed -n "s/^ceems_compute_unit_gpu_$1{.*uuid=\"1\".*index=\"0\".*} //p" "$SCRATCH/metrics"; }
 held() { scrape && [ "$(of_device power_watts) $(of_device memory_used_bytes)" = "400 1048576000" ]; }
 ok "a job has the figures of the device that it holds, though it does nothing with it" wait_for 60 held
-is "how busy it is" "$(of_device busy_ratio)" 0
+is "how busy it is" "$(of_device busy_ratio)" 0.4
+profiled() { scrape && [ "$(of_device sm_active_ratio) $(of_device sm_occupancy_ratio) $(of_device fp64_active_ratio)" = "0.4 0.2 " ]; }
+ok "and by its performance counters, where it tells them" wait_for 60 profiled
 touch "$JOBS/go"
 wait $warm
 
@@ -40,6 +43,15 @@ is "a job without a device is charged nothing" "$(of_job none | cut -d' ' -f1)" 
 srun -J both --gres=gpu:2 sleep 0.5
 ok "a job with both is charged" wait_for 60 is_charged both
 ok "both devices' energy, within 15 %: $(of_job both)" near both 500 15
+# an instance (MIG), and with it both devices
+srun -J instance --gres=gpu:3 sh -c "while [ ! -e $JOBS/end ]; do sleep 0.05; done" 2>/dev/null &
+instance=$!
+of_instance() { sed -n "s/^ceems_compute_unit_gpu_$1{.*index=\"2\".*gpuiid=\"3\".*} //p" "$SCRATCH/metrics"; }
+has_instance() { scrape && [ "$(of_instance memory_used_bytes) $(of_instance memory_size_bytes) $(of_instance sm_active_ratio)" = "524288000 42949672960 0.6" ]; }
+ok "a job has the figures of the instance that it holds" wait_for 60 has_instance
+is "which has no power of its own, nor is it known how busy it is" "$(of_instance power_watts)$(of_instance busy_ratio)" ""
+touch "$JOBS/end"
+wait $instance
 adds_up() {
 	scrape && awk '/domain="gpu"/ { split($NF, a, "."); v = a[1] * 1000000 + substr(a[2] "000000", 1, 6)
 		if (/^ceems_node_energy_joules_total/) all += v
