@@ -25,6 +25,7 @@ DOCS_MAN :=
 
 include lib/module.mk
 include lib/records/module.mk
+include lib/drm/module.mk
 include lib/conf/module.mk
 include lib/http/module.mk
 include lib/identity/module.mk

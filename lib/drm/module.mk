@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# part of libbase
+libbase_SRCS += lib/drm/drm_gpus.c
