@@ -291,6 +291,8 @@ collector_courier_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_st
 TESTS += collector_gpu_test
 collector_gpu_test_LIBS := libsources libbase
 collector_gpu_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
+TESTS += drm_gpus_test
+drm_gpus_test_LIBS := libbase
 TESTS += amd_metrics_test
 amd_metrics_test_LIBS := libgpu libconf libbase
 amd_metrics_test_PKGS := yaml-0.1
