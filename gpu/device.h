@@ -11,6 +11,7 @@
 #include "lib/periodic.h"
 
 struct device;
+struct kernel_device;
 
 /* How a kind of device is read. Each call may take as long as the driver likes. */
 struct device_ops {
@@ -26,8 +27,9 @@ struct device_ops {
 /* One device, read by a thread of its own, since a driver call can take minutes. */
 struct device {
 	const struct device_ops *ops;
-	struct nvml *nvml; /* an NVIDIA device's; else NULL */
-	int link;          /* ceemsd's socket, borrowed */
+	struct nvml *nvml;            /* an NVIDIA device's; else NULL */
+	struct kernel_device *kernel; /* AMD's or Intel's; else NULL */
+	int link;                     /* ceemsd's socket, borrowed */
 	uint64_t period_ms;
 	/* ends the program, so that it is started anew with a fresh library */
 	void (*lost)(const struct err *why);

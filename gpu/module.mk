@@ -2,9 +2,12 @@
 
 # libgpu: ceems-gpu without its main, for tests
 ARCHIVES += libgpu
+libgpu_SRCS += gpu/amd.c
 libgpu_SRCS += gpu/amd_metrics.c
 libgpu_SRCS += gpu/device.c
 libgpu_SRCS += gpu/device_nvml.c
+libgpu_SRCS += gpu/intel.c
+libgpu_SRCS += gpu/kernel_device.c
 libgpu_SRCS += gpu/nvml.c
 libgpu_SRCS += gpu/nvml_event.c
 libgpu_SRCS += gpu/nvml_gpm.c
