@@ -291,6 +291,10 @@ collector_courier_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_st
 TESTS += collector_gpu_test
 collector_gpu_test_LIBS := libsources libbase
 collector_gpu_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
+TESTS += amd_test
+amd_test_LIBS := libgpu libconf libbase
+amd_test_PKGS := yaml-0.1
+amd_test_LDLIBS := -ldl
 TESTS += drm_gpus_test
 drm_gpus_test_LIBS := libbase
 TESTS += amd_metrics_test

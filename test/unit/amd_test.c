@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* AMD's and Intel's devices on trees of test/unit/gpu_tree.h */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/device.h"
+#include "gpu/kernel_device.h"
+#include "lib/clock.h"
+#include "test/unit/gpu_tree.h"
+#include "test/unit/unit.h"
+
+#define ADDRESS "0000:c1:00.0"
+#define SECOND "0000:c6:00.0"
+
+static struct gpu_tree tree;
+static struct drm_gpus gpus;
+static struct kernel_device kernel[2];
+static struct device devices[2];
+static struct err err;
+
+static int make_tree(void **state)
+{
+	(void)state;
+	gpu_tree_make(&tree);
+	memset(devices, 0, sizeof(devices));
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	(void)state;
+	gpu_tree_done(&tree);
+	return 0;
+}
+
+static void open_all(void)
+{
+	assert_int_equal(drm_gpus_find(tree.sysfd, &gpus, &err), 0);
+	assert_in_range(gpus.count, 1, 2);
+	for (uint32_t i = 0; i < gpus.count; i++)
+		kernel_device_open(&kernel[i], tree.sysfd, &gpus.gpu[i]);
+	amd_find_neighbours(kernel, gpus.count);
+	for (uint32_t i = 0; i < gpus.count; i++)
+		kernel_device_start(&devices[i], &kernel[i], i);
+}
+
+/* A table of version 1.3, all absent but power and energy */
+static void put_table(const char *pci, uint16_t watts, uint64_t counts)
+{
+	uint8_t table[120];
+	char path[128];
+	memset(table, 0xff, sizeof(table));
+	memcpy(table, "\x78\x00\x01\x03", 4);
+	memcpy(table + 16, "\x57\x00\x21\x00", 4); /* busy 87, memory 33 */
+	memcpy(table + 22, &watts, 2);
+	memcpy(table + 24, &counts, 8);
+	memset(table + 112, 0, 8);
+	table[112] = 1; /* held down by its power limit */
+	(void)snprintf(path, sizeof(path), "bus/pci/devices/%s/gpu_metrics", pci);
+	gpu_tree_write(&tree, path, table, sizeof(table));
+}
+
+static void add_accelerator(const char *pci, const char *id, unsigned render)
+{
+	gpu_tree_add(&tree, "amdgpu", pci, id, render, render - 127);
+	gpu_tree_device(&tree, pci, "hwmon/hwmon3/power1_average", "271000000\n");
+	gpu_tree_device(&tree, pci, "hwmon/hwmon3/power1_cap", "500000000\n");
+	gpu_tree_device(&tree, pci, "hwmon/hwmon3/temp2_input", "57000\n");
+	gpu_tree_device(&tree, pci, "hwmon/hwmon3/temp3_input", "61000\n");
+	gpu_tree_device(&tree, pci, "hwmon/hwmon3/freq1_input", "1502000000\n");
+	gpu_tree_device(&tree, pci, "mem_info_vram_used", "10485760\n");
+	gpu_tree_device(&tree, pci, "mem_info_vram_total", "68702699520\n");
+	put_table(pci, 273, 65536 * 100ull);
+}
+
+static void assert_gpu_value(uint32_t device, enum child_gpu_value which, uint64_t v)
+{
+	assert_true(child_gpu_has(&devices[device].out.m, which));
+	assert_int_equal(devices[device].out.m.value[which], v);
+}
+
+static void values_have_their_units(void **state)
+{
+	uint64_t uj = 0;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	gpu_tree_device(&tree, ADDRESS, "product_name", "AMD Instinct MI210\n");
+	gpu_tree_node(&tree, 1, 111, 0xc100, 128);
+	open_all();
+	const struct child_gpu *m = &devices[0].out.m;
+	assert_string_equal(m->uuid, ADDRESS);
+	assert_string_equal(m->pci, ADDRESS);
+	assert_string_equal(m->model, "AMD Instinct MI210");
+	assert_int_equal(m->vendor, CHILD_GPU_AMD);
+	assert_int_equal(m->minor, 128);
+	assert_int_equal(m->mig, 0);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 100000000);
+	assert_int_equal(amd_read(&devices[0], &err), 0);
+	assert_gpu_value(0, CHILD_GPU_POWER, 271000000);
+	assert_gpu_value(0, CHILD_GPU_POWER_LIMIT, 500000000);
+	assert_gpu_value(0, CHILD_GPU_BUSY, 870000);
+	assert_gpu_value(0, CHILD_GPU_MEMORY_BUSY, 330000);
+	assert_gpu_value(0, CHILD_GPU_MEMORY_USED, 10485760);
+	assert_gpu_value(0, CHILD_GPU_MEMORY_TOTAL, 68702699520);
+	assert_gpu_value(0, CHILD_GPU_TEMPERATURE, 57000);
+	assert_gpu_value(0, CHILD_GPU_MEMORY_TEMPERATURE, 61000);
+	assert_gpu_value(0, CHILD_GPU_SM_CLOCK, 1502000000);
+	assert_gpu_value(0, CHILD_GPU_SM_COUNT, 38);
+	assert_gpu_value(0, CHILD_GPU_CLOCK_REASONS, 1 << CHILD_GPU_REASON_POWER_CAP);
+	assert_false(child_gpu_has(m, CHILD_GPU_MEMORY_CLOCK));
+}
+
+static void assert_no_counter(const char *text)
+{
+	uint64_t uj = 77;
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), -EOPNOTSUPP);
+	assert_string_equal(err.text, text);
+	assert_int_equal(uj, 77);
+	assert_int_equal(amd_read(&devices[0], &err), 0);
+	assert_gpu_value(0, CHILD_GPU_POWER, 271000000);
+}
+
+static void a_device_without_a_counter_has_its_power(void **state)
+{
+	(void)state;
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	open_all();
+	gpu_tree_device(&tree, ADDRESS, "gpu_metrics", "\x08");
+	assert_no_counter("0000:c1:00.0: gpu_metrics: 1 bytes");
+	uint8_t unknown[] = {8, 0, 7, 3, 0, 0, 0, 0};
+	gpu_tree_write(&tree, "bus/pci/devices/" ADDRESS "/gpu_metrics", unknown,
+		       sizeof(unknown));
+	assert_no_counter("0000:c1:00.0: gpu_metrics: version 7.3 of 8 bytes is not "
+			  "known");
+	put_table(ADDRESS, 273, UINT64_MAX);
+	assert_no_counter("0000:c1:00.0: no energy counter of known unit");
+	/* a table whose header does not state the unit, of a device not known to count
+	 * in it */
+	kernel[0].gpu.device_id = 0x73bf;
+	put_table(ADDRESS, 273, 65536);
+	assert_no_counter("0000:c1:00.0: no energy counter of known unit");
+}
+
+static void a_counter_that_stands_still_ends(void **state)
+{
+	uint64_t uj;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	open_all();
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	kernel[0].moved_ns = clock_boottime_ns() - 11 * NSEC_PER_SEC;
+	put_table(ADDRESS, 0, 65536 * 100ull); /* which takes nothing */
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	put_table(ADDRESS, 273, 65536 * 100ull);
+	kernel[0].moved_ns = clock_boottime_ns() - 11 * NSEC_PER_SEC;
+	assert_no_counter("0000:c1:00.0: the energy counter stands still");
+}
+
+static void dies_of_a_module_share_what_one_of_them_tells(void **state)
+{
+	uint64_t a = 0, b = 0;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740c\n", 128);
+	add_accelerator(SECOND, "0x740c\n", 129);
+	put_table(ADDRESS, 0, 0); /* the second die */
+	put_table(SECOND, 500, 3);
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon3/power1_average", "0\n");
+	gpu_tree_device(&tree, SECOND, "hwmon/hwmon3/power1_average", "500000000\n");
+	open_all();
+	assert_int_equal(amd_energy(&devices[0], &a, &err), 0);
+	assert_int_equal(amd_energy(&devices[1], &b, &err), 0);
+	assert_int_equal(a, 23); /* of 45.8 */
+	assert_int_equal(b, 22);
+	assert_int_equal(amd_read(&devices[0], &err), 0);
+	assert_int_equal(amd_read(&devices[1], &err), 0);
+	assert_gpu_value(0, CHILD_GPU_POWER, 250000000);
+	assert_gpu_value(1, CHILD_GPU_POWER, 250000000);
+}
+
+static void a_die_without_its_neighbour_keeps_what_it_tells(void **state)
+{
+	uint64_t uj = 0;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740c\n", 128);
+	open_all();
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 100000000);
+}
+
+static void a_device_that_is_gone_is_lost(void **state)
+{
+	uint64_t uj;
+	char path[128];
+	(void)state;
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	open_all();
+	(void)snprintf(path, sizeof(path), "%s/bus/pci/devices/" ADDRESS, tree.path);
+	scratch_remove(path);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), -ENODEV);
+	assert_string_equal(err.text, "0000:c1:00.0: No such file or directory");
+	assert_int_equal(amd_read(&devices[0], &err), -ENODEV);
+}
+
+static void a_device_that_is_divided_anew_is_opened_anew(void **state)
+{
+	uint64_t uj;
+	(void)state;
+	add_accelerator(ADDRESS, "0x74a1\n", 128);
+	gpu_tree_put(&tree, "class/kfd/kfd/topology/generation_id", "2\n");
+	gpu_tree_node(&tree, 1, 111, 0xc100, 128);
+	gpu_tree_node(&tree, 2, 112, 0x1000c100, 129);
+	open_all();
+	assert_int_equal(devices[0].out.m.mig, 1);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	gpu_tree_put(&tree, "class/kfd/kfd/topology/generation_id", "3\n");
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), -ENODEV);
+	assert_string_equal(err.text, "0000:c1:00.0: the partitions have changed");
+}
+
+static void a_device_that_sleeps_is_not_woken(void **state)
+{
+	uint64_t uj = 0;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	gpu_tree_device(&tree, ADDRESS, "power/runtime_status", "active\n");
+	open_all();
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	gpu_tree_device(&tree, ADDRESS, "power/runtime_status", "suspended\n");
+	put_table(ADDRESS, 273, 65536 * 900ull);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 100000000);
+	assert_int_equal(amd_read(&devices[0], &err), 0);
+	assert_int_equal(devices[0].out.m.have, 0);
+}
+
+static void intel_has_its_energy_from_hwmon(void **state)
+{
+	uint64_t uj = 0;
+	(void)state;
+	gpu_tree_add(&tree, "xe", ADDRESS, "0x0bda\n", 128, 1);
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/energy1_input", "123456789\n");
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/power1_max", "300000000\n");
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/temp2_input", "44000\n");
+	gpu_tree_device(&tree, ADDRESS, "tile0/gt0/freq0/act_freq", "1600\n");
+	open_all();
+	assert_int_equal(devices[0].out.m.vendor, CHILD_GPU_INTEL);
+	assert_string_equal(devices[0].out.m.model, "xe 0bda");
+	assert_int_equal(intel_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 123456789);
+	assert_int_equal(intel_read(&devices[0], &err), 0);
+	assert_gpu_value(0, CHILD_GPU_POWER_LIMIT, 300000000);
+	assert_gpu_value(0, CHILD_GPU_TEMPERATURE, 44000);
+	assert_gpu_value(0, CHILD_GPU_SM_CLOCK, 1600000000);
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/energy1_input", "what\n");
+	assert_int_equal(intel_energy(&devices[0], &uj, &err), -EINVAL);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_tree, remove_tree)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(values_have_their_units),
+		TEST(a_device_without_a_counter_has_its_power),
+		TEST(a_counter_that_stands_still_ends),
+		TEST(dies_of_a_module_share_what_one_of_them_tells),
+		TEST(a_die_without_its_neighbour_keeps_what_it_tells),
+		TEST(a_device_that_is_gone_is_lost),
+		TEST(a_device_that_is_divided_anew_is_opened_anew),
+		TEST(a_device_that_sleeps_is_not_woken),
+		TEST(intel_has_its_energy_from_hwmon),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
