@@ -14,7 +14,7 @@ COLLECTOR(ebpf, "false", "Control groups of steps, as the kernel tells of them: 
 	"counters where no stop record comes.")
 COLLECTOR(emissions, "false", "Emission factors of electricity, in g/kWh.")
 COLLECTOR(energy, "true", "The node's energy, and to whom it is charged.")
-COLLECTOR(gpu, "false", "GPUs of the node, as their driver's library tells of them.")
+COLLECTOR(gpu, "false", "GPUs of the node, as their drivers tell of them.")
 COLLECTOR(hwmon, "false", "Power and energy sensors of the hwmon class.")
 COLLECTOR(infiniband, "false", "InfiniBand ports of the node.")
 COLLECTOR(ipmi_dcmi, "false", "Power of the node as its BMC says by IPMI (DCMI).")

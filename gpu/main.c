@@ -16,9 +16,13 @@
 #include <unistd.h>
 
 #include "gpu/device.h"
+#include "gpu/kernel_device.h"
 #include "gpu/options.h"
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/conf/program.h"
+#include "lib/drm/drm_gpus.h"
+#include "lib/fs.h"
 
 #define SOURCE "gpu"
 #define AGAIN_S 300u
@@ -28,6 +32,7 @@ struct gpu_program {
 	int link; /* -1: none */
 	struct nvml *nvml;
 	struct device *devices;
+	struct kernel_device *kernel_devices;
 	uint32_t count, left_out;
 	struct device_watch watch;
 };
@@ -76,14 +81,21 @@ static bool is_double(const struct gpu_program *g, const struct device *d)
 	return false;
 }
 
-static int open_device(struct gpu_program *g, uint32_t index, struct err *err)
+static struct device *new_device(struct gpu_program *g)
 {
 	struct device *d = &g->devices[g->count];
 
-	*d = (struct device){.nvml = g->nvml,
-			     .link = g->link,
+	*d = (struct device){.link = g->link,
 			     .period_ms = g->options.period_ms,
 			     .lost = device_lost};
+	return d;
+}
+
+static int open_nvml_device(struct gpu_program *g, uint32_t index, struct err *err)
+{
+	struct device *d = new_device(g);
+
+	d->nvml = g->nvml;
 	int rc = device_open(d, index, err);
 	if (rc == 0 && is_double(g, d))
 		rc = err_set(err, -EEXIST, "another one has its UUID, too: %s",
@@ -91,33 +103,75 @@ static int open_device(struct gpu_program *g, uint32_t index, struct err *err)
 	return rc;
 }
 
-static int open_devices(struct gpu_program *g, struct err *err)
+static void open_nvml_devices(struct gpu_program *g, uint32_t count)
 {
-	uint32_t count = 0;
-	int rc = nvml_open(g->options.nvml_path, &g->nvml, err);
-
-	if (rc == 0)
-		rc = nvml_count(g->nvml, &count, err);
-	if (rc < 0)
-		return rc;
-	if (count > CHILD_GPUS_MAX) {
-		log_warn("%" PRIu32 " devices, of which %u are read", count,
-			 CHILD_GPUS_MAX);
-		count = CHILD_GPUS_MAX;
-	}
-	g->devices = calloc(count ? count : 1, sizeof(*g->devices));
-	if (!g->devices)
-		return err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < count; i++) {
-		rc = open_device(g, i, err);
-		if (rc < 0) {
-			log_warn("device %" PRIu32 ": %s: it is not read", i,
-				 err->text);
+		struct err err = {""};
+		if (open_nvml_device(g, i, &err) < 0) {
+			log_warn("device %" PRIu32 ": %s: it is not read", i, err.text);
 			g->left_out++;
 		} else {
 			g->count++;
 		}
 	}
+}
+
+/* Those of AMD and Intel, numbered from base on */
+static void open_kernel_devices(struct gpu_program *g, int sysfd,
+				const struct drm_gpus *found, uint32_t base)
+{
+	for (uint32_t i = 0; i < found->count; i++)
+		kernel_device_open(&g->kernel_devices[i], sysfd, &found->gpu[i]);
+	amd_find_neighbours(g->kernel_devices, found->count);
+	for (uint32_t i = 0; i < found->count && base + i < CHILD_GPUS_MAX; i++) {
+		kernel_device_start(new_device(g), &g->kernel_devices[i], base + i);
+		g->count++;
+	}
+}
+
+/* How many devices NVIDIA's library knows; 0 without it, if there are others. */
+static int count_nvml_devices(struct gpu_program *g, bool is_needed, uint32_t *ret,
+			      struct err *err)
+{
+	int rc = nvml_open(g->options.nvml_path, &g->nvml, err);
+
+	if (rc == 0)
+		rc = nvml_count(g->nvml, ret, err);
+	if (rc < 0 && !is_needed) {
+		log_debug("%s: AMD's and Intel's devices are read without it",
+			  err->text);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int open_devices(struct gpu_program *g, struct err *err)
+{
+	auto_free struct drm_gpus *found = calloc(1, sizeof(*found));
+	auto_close int procfd = fs_opendir_at(AT_FDCWD, g->options.path_procfs, NULL);
+	int sysfd = fs_opendir_at(AT_FDCWD, g->options.path_sysfs, NULL);
+	uint32_t count = 0, base = procfd >= 0 ? drm_gpus_base(procfd) : 0;
+
+	if (!found)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (sysfd >= 0)
+		(void)drm_gpus_find(sysfd, found, NULL);
+	int rc = count_nvml_devices(g, !found->count || base, &count, err);
+	if (rc < 0 && !found->count)
+		return rc;
+	if (rc < 0)
+		log_warn("%s: NVIDIA's devices are not read", err->text);
+	base = count > base ? count : base;
+	if (base + found->count + found->left_out > CHILD_GPUS_MAX)
+		log_warn("%" PRIu32 " devices, of which %u are read",
+			 base + found->count + found->left_out, CHILD_GPUS_MAX);
+	count = count < CHILD_GPUS_MAX ? count : CHILD_GPUS_MAX;
+	g->devices = calloc(CHILD_GPUS_MAX, sizeof(*g->devices));
+	g->kernel_devices = calloc(DRM_GPUS_MAX, sizeof(*g->kernel_devices));
+	if (!g->devices || !g->kernel_devices)
+		return err_set(err, -ENOMEM, "out of memory");
+	open_nvml_devices(g, count);
+	open_kernel_devices(g, sysfd, found, base);
 	return g->count ? 0 : err_set(err, -ENODEV, "no device");
 }
 
@@ -132,7 +186,8 @@ static enum program_status print_devices(struct gpu_program *g)
 {
 	enum program_status status = PROGRAM_OK;
 
-	printf("driver %s\n", nvml_driver(g->nvml));
+	if (g->nvml)
+		printf("driver %s\n", nvml_driver(g->nvml));
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct device *d = &g->devices[i];
 		const struct child_gpu *m = &d->out.m;
@@ -165,10 +220,11 @@ static enum program_status run_devices(struct gpu_program *g)
 	struct err err = {""};
 
 	send_health(g->link, 0, "");
-	log_info("driver %s, %" PRIu32 " devices", nvml_driver(g->nvml), g->count);
+	log_info("%s%s%s%" PRIu32 " devices", g->nvml ? "driver " : "",
+		 g->nvml ? nvml_driver(g->nvml) : "", g->nvml ? ", " : "", g->count);
 	g->watch = (struct device_watch){
 		.nvml = g->nvml, .devices = g->devices, .count = g->count};
-	if (device_watch_start(&g->watch, &err) < 0)
+	if (g->nvml && device_watch_start(&g->watch, &err) < 0)
 		log_info("%s: Xids are not counted", err.text);
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (device_start(&g->devices[i], &err) < 0) {

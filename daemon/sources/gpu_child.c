@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,15 +13,19 @@
 #include "daemon/options.h"
 #include "lib/cleanup.h"
 #include "lib/conf/program.h"
+#include "lib/drm/drm_gpus.h"
 #include "lib/exec.h"
 #include "lib/log.h"
 #include "lib/records/gpu_hold.h"
 
-/* NVIDIA's kernel module is loaded. Without it its library only says so, again and
- * again. */
+/* NVIDIA's kernel module is loaded, without which its library only says so, again and
+ * again; or there is a device of another driver. */
 static bool has_driver(int procfd, int sysfd)
 {
-	return faccessat(procfd, "driver/nvidia/version", F_OK, 0) == 0 ||
+	auto_free struct drm_gpus *others = calloc(1, sizeof(*others));
+
+	return (others && drm_gpus_find(sysfd, others, NULL) == 0 && others->count) ||
+	       faccessat(procfd, "driver/nvidia/version", F_OK, 0) == 0 ||
 	       faccessat(sysfd, "module/nvidia", F_OK, 0) == 0;
 }
 
@@ -33,12 +38,18 @@ static int fill_gpu_args(const struct options *o, int rundirfd, gid_t gid,
 			 struct conf_list *ret)
 {
 	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT,
-			    lock = BUF_INIT;
+			    lock = BUF_INIT, sysfs = BUF_INIT, procfs = BUF_INIT;
 
 	buf_printf(&nvml, "--gpu.nvml=%s", o->gpu_nvml);
 	buf_printf(&period, "--gpu.period=%" PRIu64 "ms", o->gpu_period_ms);
 	buf_printf(&level, "--log.level=%s", program_log_levels[o->log_level]);
+	buf_printf(&sysfs, "--path.sysfs=%s", o->path_sysfs);
+	buf_printf(&procfs, "--path.procfs=%s", o->path_procfs);
 	int rc = add_child_arg(ret, &nvml);
+	if (rc == 0)
+		rc = add_child_arg(ret, &sysfs);
+	if (rc == 0)
+		rc = add_child_arg(ret, &procfs);
 	if (rc == 0)
 		rc = add_child_arg(ret, &period);
 	if (rc == 0)

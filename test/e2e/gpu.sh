@@ -134,7 +134,7 @@ ok "and leaves no child" wait_for 10 is_gone "$last"
 
 # where there is no driver there is no child
 GPU_ARGS=(--collector.gpu "--gpu.path=$BUILD/ceems-gpu")
-if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /sys/module/nvidia ]; then
+if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /sys/module/nvidia ] && ! ls -d /sys/bus/pci/drivers/{amdgpu,xe,i915}/*:* >/dev/null 2>&1; then
 	start
 	ok "ceemsd starts without a driver" wait_for 20 scrape
 	is "and no child" "$(child)" ""

@@ -23,6 +23,7 @@ CHECKS += test/e2e/energy_adds_up.sh
 CHECKS += test/e2e/gpu.sh
 CHECKS += test/e2e/unwind_rows.sh
 CHECKS += test/e2e/profiler.sh
+CHECKS_MORE += test/e2e/amd_gpu.sh
 CHECKS += test/e2e/slurm_suspended.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/sandbox.sh
