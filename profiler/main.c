@@ -72,6 +72,7 @@ static enum program_status run_profile(const struct options *o)
 	while (rc >= 0 && !stopped && clock_boottime_ns() < end)
 		rc = session_poll(p.session, 100);
 	print_ends(&p);
+	stacks_merge(&p.stacks);
 	stacks_print(&p.stacks, &out);
 	enum program_status status =
 		p.stacks.samples ? program_print(&out) : PROGRAM_CANNOT;

@@ -8,6 +8,7 @@ libprofiler_PKGS := libbpf libdw libelf
 libprofiler_LIBS := libopener
 libprofiler_CFLAGS := -I$(BUILD)
 libprofiler_SRCS += profiler/elf_file.c
+libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/process_maps.c

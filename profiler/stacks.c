@@ -10,8 +10,8 @@
 
 void stacks_free(struct stacks *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		free(s->all[i].text);
+	frame_names_free(&s->names);
+	free(s->frames);
 	free(s->all);
 	*s = (struct stacks){0};
 }
@@ -29,6 +29,7 @@ static bool put_fortran_name(struct buf *b, const char *name)
 	return true;
 }
 
+/* What has no name is one function of its file. */
 static void put_frame(struct buf *b, uint64_t pc, const struct profile_process *p,
 		      struct modules *m)
 {
@@ -40,14 +41,57 @@ static void put_frame(struct buf *b, uint64_t pc, const struct profile_process *
 	}
 	const char *name = modules_name(m, mapping->module, pc - mapping->base);
 	if (!name)
-		buf_printf(b, "%s+0x%llx", m->all[mapping->module].name,
-			   (unsigned long long)(pc - mapping->base));
+		buf_printf(b, "[%s]", m->all[mapping->module].name);
 	else if (!put_fortran_name(b, name))
 		buf_puts(b, name);
 }
 
-static int append_stack(struct stacks *s, char *text)
+static int add_frame(struct stacks *s, const struct buf *name)
 {
+	int rc = buf_error(name);
+
+	if (rc == 0 && s->frame_count == s->frame_room) {
+		size_t room = s->frame_room ? s->frame_room * 2 : 4096;
+		uint32_t *frames = reallocarray(s->frames, room, sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		s->frames = frames;
+		s->frame_room = room;
+	}
+	if (rc == 0)
+		rc = frame_names_add(&s->names, name->data, name->len,
+				     &s->frames[s->frame_count]);
+	if (rc == 0)
+		s->frame_count++;
+	return rc;
+}
+
+static int add_frames(struct stacks *s, const struct sample *sample,
+		      const struct profile_process *process, struct modules *m)
+{
+	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
+	auto_buf struct buf name = BUF_INIT;
+	int rc = 0;
+
+	if (sample->kernel_frames) {
+		buf_puts(&name, "[kernel]");
+		rc = add_frame(s, &name);
+	}
+	for (unsigned i = 0; i < sample->frames && rc == 0; i++) {
+		buf_reset(&name);
+		put_frame(&name, i ? pcs[i] - 1 : pcs[i], process, m);
+		rc = add_frame(s, &name);
+	}
+	return rc;
+}
+
+int stacks_add(struct stacks *s, const struct sample *sample,
+	       const struct profile_process *process, struct modules *m)
+{
+	size_t first = s->frame_count;
+
+	s->samples++;
+	s->ends[sample->end]++;
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 256;
 		struct stack *all = reallocarray(s->all, room, sizeof(*all));
@@ -56,54 +100,57 @@ static int append_stack(struct stacks *s, char *text)
 		s->all = all;
 		s->room = room;
 	}
-	s->all[s->count++] = (struct stack){text, 1};
+	int rc = add_frames(s, sample, process, m);
+	if (rc < 0) {
+		s->frame_count = first;
+		return rc;
+	}
+	s->all[s->count++] =
+		(struct stack){.first = first,
+			       .frames = (uint32_t)(s->frame_count - first),
+			       .samples = 1};
 	return 0;
 }
 
-int stacks_add(struct stacks *s, const struct sample *sample,
-	       const struct profile_process *process, struct modules *m)
+/* From the outermost frame on, so that what has one beginning comes together */
+static int compare_stacks(const void *a, const void *b, void *arg)
 {
-	struct buf b = BUF_INIT;
-	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
+	const struct stack *x = a, *y = b;
+	const struct stacks *s = arg;
 
-	s->samples++;
-	s->ends[sample->end]++;
-	for (unsigned i = sample->frames; i-- > 0;) {
-		put_frame(&b, i ? pcs[i] - 1 : pcs[i], process, m);
-		if (i)
-			buf_putc(&b, ';');
+	for (uint32_t i = 1; i <= x->frames && i <= y->frames; i++) {
+		uint32_t f = s->frames[x->first + x->frames - i],
+			 g = s->frames[y->first + y->frames - i];
+		if (f != g)
+			return f < g ? -1 : 1;
 	}
-	if (sample->kernel_frames)
-		buf_puts(&b, b.len ? ";[kernel]" : "[kernel]");
-	int rc = buf_error(&b);
-	if (rc == 0)
-		rc = append_stack(s, b.data);
-	if (rc < 0)
-		buf_done(&b);
-	return rc;
+	return x->frames < y->frames ? -1 : x->frames > y->frames;
 }
 
-static int compare_stacks(const void *a, const void *b)
-{
-	return strcmp(((const struct stack *)a)->text, ((const struct stack *)b)->text);
-}
-
-void stacks_print(struct stacks *s, struct buf *out)
+void stacks_merge(struct stacks *s)
 {
 	size_t kept = 0;
 
 	if (s->count)
-		qsort(s->all, s->count, sizeof(*s->all), compare_stacks);
+		qsort_r(s->all, s->count, sizeof(*s->all), compare_stacks, s);
 	for (size_t i = 0; i < s->count; i++) {
-		if (kept && strcmp(s->all[kept - 1].text, s->all[i].text) == 0) {
+		if (kept && compare_stacks(&s->all[kept - 1], &s->all[i], s) == 0)
 			s->all[kept - 1].samples += s->all[i].samples;
-			free(s->all[i].text);
-		} else {
+		else
 			s->all[kept++] = s->all[i];
-		}
 	}
 	s->count = kept;
-	for (size_t i = 0; i < kept; i++)
-		buf_printf(out, "%s %llu\n", s->all[i].text,
-			   (unsigned long long)s->all[i].samples);
+}
+
+void stacks_print(const struct stacks *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct stack *k = &s->all[i];
+		for (uint32_t n = k->frames; n-- > 0;) {
+			buf_puts(out, s->names.all[s->frames[k->first + n]]);
+			buf_putc(out, n ? ';' : ' ');
+		}
+		buf_put_u64(out, k->samples);
+		buf_putc(out, '\n');
+	}
 }

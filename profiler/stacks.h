@@ -3,16 +3,21 @@
 #define CEEMS_PROFILER_STACKS_H
 
 #include "lib/buf.h"
+#include "profiler/frame_names.h"
 #include "profiler/modules.h"
 #include "profiler/sample.h"
 
 /* Samples with their frames named, counted by stack. */
 struct stack {
-	char *text; /* "outermost;...;innermost" */
+	size_t first; /* of its frames, innermost first */
+	uint32_t frames;
 	uint64_t samples;
 };
 
 struct stacks {
+	struct frame_names names;
+	uint32_t *frames; /* numbers of names */
+	size_t frame_count, frame_room;
 	struct stack *all;
 	size_t count, room;
 	uint64_t samples, ends[SAMPLE_NO_PROGRAM + 1];
@@ -22,7 +27,9 @@ void stacks_free(struct stacks *s);
 /* -ENOMEM: not counted. process NULL: its frames have no names */
 int stacks_add(struct stacks *s, const struct sample *sample,
 	       const struct profile_process *process, struct modules *m);
-/* Sorts and merges; one line "stack count" for each, as flame graph tools read it. */
-void stacks_print(struct stacks *s, struct buf *out);
+/* Counts each stack once: before it is printed or written. */
+void stacks_merge(struct stacks *s);
+/* One line "outermost;...;innermost count" for each, as flame graph tools read it. */
+void stacks_print(const struct stacks *s, struct buf *out);
 
 #endif
