@@ -67,6 +67,7 @@ while IFS=: read -r f line text; do
 	inc=${text#*\"} inc=${inc%%\"*}
 	case $inc in
 	bpf/*.skel.h) [ -f "${inc%.skel.h}.bpf.c" ] || bad+="$f:$line: $inc is made of no program"$'\n' ;;
+	*.pb-c.h) [ -f "${inc%.pb-c.h}.proto" ] || bad+="$f:$line: $inc is made of no messages"$'\n' ;;
 	*/*) [ -f "$inc" ] || [ -f "bpf/${inc##*/}" ] || bad+="$f:$line: $inc is not a path from the root"$'\n' ;;
 	*) bad+="$f:$line: include $inc by its path from the root"$'\n' ;;
 	esac

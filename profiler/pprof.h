@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_PPROF_H
+#define CEEMS_PROFILER_PPROF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/buf.h"
+#include "lib/err.h"
+#include "profiler/stacks.h"
+
+/* When the samples were taken (Unix time), for how long, and how far apart on a CPU */
+struct pprof_time {
+	int64_t begin_ns, duration_ns, period_ns;
+};
+
+struct pprof_label {
+	const char *name, *value;
+};
+
+/* Merged stacks as a profile of pprof's kind: sample type "cpu", in nanoseconds.
+ * -ENOMEM */
+int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *ret,
+		struct err *err);
+/* The request of Pyroscope's push.v1.PusherService/Push that carries it, packed by gzip
+ * as the service wants it. -ENOMEM */
+int pprof_push_request(const struct buf *profile, const struct pprof_label *labels,
+		       size_t label_count, struct buf *ret, struct err *err);
+
+#endif
