@@ -12,12 +12,15 @@
 #include "lib/conf/program.h"
 #include "lib/log.h"
 #include "profiler/options.h"
+#include "profiler/pprof.h"
+#include "profiler/push.h"
 #include "profiler/session.h"
 #include "profiler/stacks.h"
 
 struct profile {
 	struct session *session;
 	struct stacks stacks;
+	uint64_t begin_ns; /* Unix time */
 };
 
 static volatile sig_atomic_t stopped;
@@ -50,10 +53,43 @@ static void print_ends(const struct profile *p)
 		 session_lost(p->session));
 }
 
+static int write_profile(const struct profile *p, const struct options *o,
+			 struct buf *out, struct err *err)
+{
+	const struct pprof_time t = {
+		.begin_ns = (int64_t)p->begin_ns,
+		.duration_ns = (int64_t)(clock_realtime_ns() - p->begin_ns),
+		.period_ns = (int64_t)(NSEC_PER_SEC / o->hz),
+	};
+
+	if (*o->push_url || o->format == PROFILE_PPROF)
+		return pprof_write(&p->stacks, &t, out, err);
+	stacks_print(&p->stacks, out);
+	return buf_error(out) ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+static enum program_status show_profile(struct profile *p, const struct options *o)
+{
+	auto_buf struct buf out = BUF_INIT;
+	struct err err = {""};
+
+	print_ends(p);
+	if (!p->stacks.samples)
+		return PROGRAM_CANNOT;
+	stacks_merge(&p->stacks);
+	int rc = write_profile(p, o, &out, &err);
+	if (rc == 0 && *o->push_url)
+		rc = push_profile(o->push_url, &o->labels, &out, &err);
+	if (rc < 0)
+		log_error("%s", err.text);
+	if (rc < 0 || *o->push_url)
+		return rc < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
+	return program_print(&out);
+}
+
 static enum program_status run_profile(const struct options *o)
 {
-	struct profile p = {0};
-	auto_buf struct buf out = BUF_INIT;
+	struct profile p = {.begin_ns = clock_realtime_ns()};
 	struct err err = {""};
 	const struct session_request r = {
 		.group = o->group,
@@ -68,14 +104,10 @@ static enum program_status run_profile(const struct options *o)
 		log_error("%s", err.text);
 		return PROGRAM_CANNOT;
 	}
-	uint64_t end = clock_boottime_ns() + o->duration_ms * 1000000;
+	uint64_t end = clock_boottime_ns() + o->duration_ms * NSEC_PER_MSEC;
 	while (rc >= 0 && !stopped && clock_boottime_ns() < end)
 		rc = session_poll(p.session, 100);
-	print_ends(&p);
-	stacks_merge(&p.stacks);
-	stacks_print(&p.stacks, &out);
-	enum program_status status =
-		p.stacks.samples ? program_print(&out) : PROGRAM_CANNOT;
+	enum program_status status = show_profile(&p, o);
 	stacks_free(&p.stacks);
 	session_close(p.session);
 	return status;
@@ -90,6 +122,7 @@ int main(int argc, char *argv[])
 	};
 	auto_buf struct buf warnings = BUF_INIT;
 	struct options o = {0};
+	struct err err = {""};
 	enum program_status status;
 
 	if (!program_options(&program, argc, argv, &o, &warnings, &status))
@@ -99,6 +132,9 @@ int main(int argc, char *argv[])
 	(void)signal(SIGTERM, stop_profile);
 	if (!*o.group) {
 		log_error("--cgroup names the control group to look at");
+		status = PROGRAM_USAGE;
+	} else if (*o.push_url && push_check_labels(&o.labels, &err) < 0) {
+		log_error("%s", err.text);
 		status = PROGRAM_USAGE;
 	} else {
 		status = run_profile(&o);

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # libprofiler: ceems-profiler without its main, for tests
-HAVE_PROFILER := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf)))
+PROTOC_C ?= $(shell command -v protoc-c 2>/dev/null)
+HAVE_PROFILER := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf),$(HAVE_CURL),$(HAVE_ZLIB),$(call have,libprotobuf-c),$(PROTOC_C)))
 ifneq ($(HAVE_PROFILER),)
 ARCHIVES += libprofiler
-libprofiler_PKGS := libbpf libdw libelf
-libprofiler_LIBS := libopener
+libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib
+libprofiler_LIBS := libopener libhttp
 libprofiler_CFLAGS := -I$(BUILD)
 libprofiler_SRCS += profiler/elf_file.c
 libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/options.c
+libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
+libprofiler_SRCS += profiler/push.c
 libprofiler_SRCS += profiler/session.c
 libprofiler_SRCS += profiler/stacks.c
 libprofiler_SRCS += profiler/unwind_table.c
+libprofiler_SRCS += $(BUILD)/profiler/pprof.pb-c.c
 $(OBJ)/profiler/session.o $(OBJ)/pic/profiler/session.o: $(BUILD)/bpf/profile.skel.h
+$(OBJ)/profiler/pprof.o $(OBJ)/pic/profiler/pprof.o: $(BUILD)/profiler/pprof.pb-c.c
+$(BUILD)/profiler/pprof.pb-c.c: profiler/pprof.proto
+	$(call say,PROTOC,$<)mkdir -p $(@D) && $(PROTOC_C) --c_out=$(@D) -Iprofiler $<
 
 PROGS += ceems-profiler
 NOINST_PROGS += ceems-profiler
 ceems-profiler_SRCS := profiler/main.c
-ceems-profiler_LIBS := libprofiler libopener libconf libbase
-ceems-profiler_PKGS := libbpf libdw libelf yaml-0.1
+ceems-profiler_LIBS := libprofiler libopener libhttp libconf libbase
+ceems-profiler_PKGS := libbpf libdw libelf libprotobuf-c zlib libcurl $(if $(HAVE_JSON),json-c) yaml-0.1
 endif
-$(call require,PROFILER,$(HAVE_PROFILER),libdw or libbpf or clang or bpftool)
+$(call require,PROFILER,$(HAVE_PROFILER),libdw, libprotobuf-c, protoc-c, libcurl, zlib, libbpf, clang or bpftool)

@@ -8,9 +8,13 @@
 #include "lib/conf/conf.h"
 #include "lib/service_options.h"
 
+enum profile_format { PROFILE_FOLDED, PROFILE_PPROF };
+
 struct options {
 	LOG_OPTION_MEMBERS;
-	char *group, *path_procfs, *path_cgroupfs;
+	char *group, *path_procfs, *push_url;
+	struct conf_list labels;
+	int format; /* enum profile_format */
 	uint64_t duration_ms, hz, rows;
 };
 

@@ -74,6 +74,7 @@ judge() { # what: of the samples with a stack at least 98 % are whole
 	ok "$1: their stacks are whole (${whole:-0}, and $first from before it was known)" test $((${whole:-0} * 100)) -ge $(((${samples:-1} - ${first:-0}) * 98))
 	is "$1: none was lost" "$(number lost)" 0
 }
+end_program() { kill $program; wait $program 2>/dev/null; }
 run_one() { # what pattern compiler arguments...
 	local what=$1 wanted=$2
 	shift 2
@@ -81,8 +82,7 @@ run_one() { # what pattern compiler arguments...
 	"$@" -O3 -fomit-frame-pointer -fno-inline -o "$SCRATCH/program" -lm 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
 	run_in_group "$SCRATCH/program"
 	profile 2
-	kill $program
-	wait $program 2>/dev/null
+	end_program
 	judge "$what"
 	like "$what: they are its calls" "$(sort -t' ' -k2 -rn "$SCRATCH/stacks" | head -n 20)" "$wanted"
 }
@@ -92,6 +92,35 @@ run_one gcc "$chain" gcc $own "$SCRATCH/a.c"
 run_one "gcc, static" "$chain" gcc $own -static "$SCRATCH/a.c"
 run_one clang "$chain" clang "$SCRATCH/a.c"
 command -v gfortran >/dev/null && run_one gfortran '_start;.*;main;MAIN__;heat::advance;heat::relax [0-9]' gfortran $own "$SCRATCH/f.f90" -J "$SCRATCH"
+# to Pyroscope, which a stand-in takes apart; the program is the last that was built
+. "$(dirname "$0")/../port.sh"
+push_to() { # status label...: sets said
+	local port status=$1 host
+	shift
+	port=$(free_port)
+	python3 "$(dirname "$0")/../fake/push_host.py" $port "$status" >"$SCRATCH/pushed" 2>"$SCRATCH/host" &
+	host=$!
+	started $host
+	wait_for 30 grep -q ready "$SCRATCH/host"
+	run_in_group "$SCRATCH/program"
+	said=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1500ms --profile.hz=97 --push.url="http://127.0.0.1:$port/" "${@/#/--push.label=}" 2>&1 >"$SCRATCH/printed")
+	rc=$?
+	end_program
+	kill $host 2>/dev/null
+	wait $host 2>/dev/null
+}
+push_to 200 service_name=42 uuid=42
+is "a profile is pushed" "$rc" 0
+ok "and not printed" test ! -s "$SCRATCH/printed"
+is "as Pyroscope wants it" "$(jq -c '[.path, .type, .labels.__name__, .labels.service_name, .labels.uuid, .sample_type, .period]' "$SCRATCH/pushed")" \
+	'["/push.v1.PusherService/Push","application/proto","process_cpu","42","42",["cpu","nanoseconds"],10309278]'
+samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' <<<"$said")
+is "it holds every sample's time" "$(jq '[.stacks[].value] | add' "$SCRATCH/pushed")" $((${samples:-0} * 10309278))
+like "and whole stacks" "$(jq -r '.stacks[].frames | join(";")' "$SCRATCH/pushed")" '_start;.*main'
+push_to 400 service_name=42
+is "a refusal is an error" "$rc" 1
+like "which says what Pyroscope said" "$said" 'push.v1.PusherService/Push: status 400: .*code'
+like "without a service it is not sent" "$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --push.url=http://127.0.0.1:1 --push.label=uuid=1 2>&1)" "service_name=... is missing"
 like "a group that is not there is named" "$("$BUILD/ceems-profiler" --cgroup="$group/none" 2>&1)" "$group/none: No such file"
 like "no group is a mistake" "$("$BUILD/ceems-profiler" 2>&1)" "--cgroup names"
 tap_done
