@@ -58,6 +58,7 @@ include profiler/module.mk
 include aggregator/ingest/module.mk
 include aggregator/module.mk
 include cli/module.mk
+include contrib/libvirt/module.mk
 include contrib/module.mk
 include doc/module.mk
 include test/module.mk

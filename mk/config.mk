@@ -52,6 +52,8 @@ HAVE_JSON := $(call have,json-c)
 HAVE_CURL := $(call have,libcurl)
 HAVE_PQ := $(call have,libpq)
 HAVE_MUNGE := $(call have,munge)
+HAVE_XML := $(call have,libxml-2.0)
+HAVE_LIBVIRT := $(call have,libvirt)
 HAVE_CMOCKA := $(call have,cmocka)
 
 # A component switched on by hand must not be left out silently: WITH_DAEMON=yes

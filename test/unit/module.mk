@@ -524,3 +524,9 @@ endif
 TESTS += privileges_test
 privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
+# contrib/libvirt, as far as it needs no libvirt
+ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
+TESTS += domain_group_test
+domain_group_test_LIBS := liblibvirtwatch libbase
+domain_group_test_PKGS := libxml-2.0
+endif

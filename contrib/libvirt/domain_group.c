@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contrib/libvirt/domain_group.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
+
+#define LINES_MAX 64u
+#define ENTRIES_MAX 20000u /* folders of one hierarchy that are looked at */
+
+static const uint32_t group_controllers[] = {
+	CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT, CGROUP_CPU,
+	CGROUP_BLKIO,   CGROUP_CPUSET, CGROUP_PIDS,    CGROUP_FREEZER};
+#define CONTROLLERS (sizeof(group_controllers) / sizeof(group_controllers[0]))
+
+static bool take_text(const char **p, const char *end, const char *text)
+{
+	size_t n = strlen(text);
+
+	if ((size_t)(end - *p) < n || memcmp(*p, text, n) != 0)
+		return false;
+	*p += n;
+	return true;
+}
+
+/* systemd writes a '-' that separates nothing as \x2d (systemd.unit(5)) */
+static bool take_dash(const char **p, const char *end)
+{
+	return take_text(p, end, "-") || take_text(p, end, "\\x2d");
+}
+
+bool domain_group_is(const char *name, size_t len, const char *driver, int id)
+{
+	const char *p = name, *end = name + len;
+	uint64_t number;
+
+	(void)take_text(&p, end, "machine-");
+	return take_text(&p, end, driver) && take_dash(&p, end) && p < end &&
+	       scan_u64(&p, end, &number) == 0 && id > 0 && number == (uint64_t)id &&
+	       take_dash(&p, end);
+}
+
+/* Length of the path up to and including the domain's folder, 0: it has none */
+static size_t domain_path_len(const char *path, size_t len, const char *driver, int id)
+{
+	const char *p = path, *end = path + len;
+
+	while (p < end) {
+		const char *slash = memchr(p, '/', (size_t)(end - p));
+		const char *stop = slash ? slash : end;
+		if (domain_group_is(p, (size_t)(stop - p), driver, id))
+			return (size_t)(stop - path);
+		p = stop + 1;
+	}
+	return 0;
+}
+
+static bool add_domain_path(struct record *r, uint32_t bits, const char *path,
+			    size_t len)
+{
+	char text[RECORD_CGROUP_MAX];
+
+	if (!bits || !len || len >= sizeof(text) || !cgroup_path_ok(path, len))
+		return false;
+	memcpy(text, path, len);
+	text[len] = '\0';
+	return record_add_cgroup(r, bits, text);
+}
+
+/* "ID:CONTROLLERS:PATH", man 7 cgroups */
+static bool add_process_line(struct record *r, const char *line, size_t len,
+			     const char *driver, int id)
+{
+	const char *end = line + len;
+	const char *names = memchr(line, ':', len);
+	const char *path =
+		names ? memchr(names + 1, ':', (size_t)(end - names - 1)) : NULL;
+
+	if (!path)
+		return false;
+	names++;
+	uint32_t bits = names == path
+				? CGROUP_UNIFIED
+				: cgroup_controller_bits(names, (size_t)(path - names));
+	path++;
+	return add_domain_path(r, bits, path,
+			       domain_path_len(path, (size_t)(end - path), driver, id));
+}
+
+int domain_group_of_process(const char *text, size_t len, const char *driver, int id,
+			    struct record *r)
+{
+	const char *p = text, *line;
+	size_t line_len;
+	int n = 0;
+
+	for (unsigned i = 0;
+	     i < LINES_MAX && scan_line(&p, text + len, &line, &line_len); i++)
+		n += add_process_line(r, line, line_len, driver, id);
+	return n;
+}
+
+/* The only folder of the domain in dir. False: none, or two. */
+static bool find_folder(int cgroupfd, const char *dir, const char *driver, int id,
+			char *ret, size_t size)
+{
+	int fd = fs_opendir_at(cgroupfd, dir, NULL);
+	auto_closedir DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *e;
+	unsigned found = 0;
+
+	for (unsigned i = 0; d && i < ENTRIES_MAX && (e = readdir(d)); i++) {
+		size_t len = strlen(e->d_name);
+		if (!domain_group_is(e->d_name, len, driver, id) || len >= size)
+			continue;
+		memcpy(ret, e->d_name, len + 1);
+		found++;
+	}
+	return found == 1;
+}
+
+int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
+		      const char *driver, int id, struct record *r)
+{
+	static const char *const roots[] = {"/machine.slice", "/machine"};
+	int n = 0;
+
+	for (size_t c = 0; c < CONTROLLERS; c++) {
+		const char *hierarchy = cgroup_dir(layout, group_controllers[c]);
+		for (size_t k = 0; *hierarchy && k < 2; k++) {
+			char dir[64], name[RECORD_CGROUP_MAX],
+				path[RECORD_CGROUP_MAX + 32];
+			(void)snprintf(dir, sizeof(dir), "%s%s", hierarchy, roots[k]);
+			if (!find_folder(cgroupfd, dir, driver, id, name, sizeof(name)))
+				continue;
+			(void)snprintf(path, sizeof(path), "%s/%s", roots[k], name);
+			n += add_domain_path(r, group_controllers[c], path,
+					     strlen(path));
+			break;
+		}
+	}
+	return n;
+}
+
+uint32_t domain_group_run(int cgroupfd, const struct cgroup_layout *layout,
+			  const struct record *r)
+{
+	for (size_t c = 0; c < CONTROLLERS; c++) {
+		const char *group = record_cgroup(r, group_controllers[c]);
+		const char *hierarchy = cgroup_dir(layout, group_controllers[c]);
+		char path[RECORD_CGROUP_MAX + 40];
+		struct stat st;
+		if (!group || !*hierarchy)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s%s", hierarchy, group);
+		if (fstatat(cgroupfd, path, &st, 0) < 0)
+			continue;
+		/* Slurm's special steps have the largest numbers */
+		uint32_t run = (uint32_t)st.st_ino & 0x7fffffff;
+		return run ? run : 1;
+	}
+	return 0;
+}

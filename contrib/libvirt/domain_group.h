@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CONTRIB_LIBVIRT_DOMAIN_GROUP_H
+#define CEEMS_CONTRIB_LIBVIRT_DOMAIN_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/cgroup.h"
+#include "lib/records/record.h"
+
+/*
+ * The control groups of a running domain. libvirt names them by driver, number and
+ * name (src/util/vircgroup.c, src/conf/domain_conf.c virDomainGenerateMachineName):
+ *
+ *	machine.slice/machine-qemu\x2d5\x2dNAME.scope   made by systemd-machined
+ *	machine/qemu-5-NAME.libvirt-qemu                else
+ *
+ * with emulator, vcpuN and the like below.
+ */
+
+/* Whether a folder's name is the group of this domain. */
+bool domain_group_is(const char *name, size_t len, const char *driver, int id);
+
+/* Adds the groups in a text of /proc/PID/cgroup to r. Returns how many lines are of the
+ * domain; 0: the process is another one's. Any bytes. */
+int domain_group_of_process(const char *text, size_t len, const char *driver, int id,
+			    struct record *r);
+
+/* Adds the groups found below machine.slice and machine in all hierarchies. Of several
+ * of one number, of two libvirtd, none is taken. Returns how many hierarchies have it.
+ */
+int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
+		      const char *driver, int id, struct record *r);
+
+/* A number for this run of the domain, which outlives us: of the inode of its group,
+ * which the kernel does not use again. 0: there is no group. */
+uint32_t domain_group_run(int cgroupfd, const struct cgroup_layout *layout,
+			  const struct record *r);
+
+#endif

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# liblibvirtwatch: ceems-libvirt without its main and without libvirt, for tests
+ifeq ($(HAVE_XML),1)
+ARCHIVES += liblibvirtwatch
+liblibvirtwatch_PKGS := libxml-2.0
+liblibvirtwatch_SRCS += contrib/libvirt/domain_group.c
+endif
