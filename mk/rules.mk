@@ -64,7 +64,7 @@ define fuzz_rules
 $(BUILD)/fuzz/$(1): test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)
 	$$(call say,FUZZ,$$@)mkdir -p $$(@D) && $(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
 		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		-o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
+		$$(call pkg_cflags,$$($(1)_fuzz_PKGS)) -o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
 $(BUILD)/fuzz/$(1)_replay: $$(call replay_objs,test/fuzz/$(1)_fuzz.c test/fuzz/replay.c $$($(1)_fuzz_SRCS))
 	$$(call say,LD,$$@)mkdir -p $$(@D) && $(CC) $(REPLAY_SAN) -o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
 REPLAY_SRCS += test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)

@@ -5,4 +5,5 @@ ifeq ($(HAVE_XML),1)
 ARCHIVES += liblibvirtwatch
 liblibvirtwatch_PKGS := libxml-2.0
 liblibvirtwatch_SRCS += contrib/libvirt/domain_group.c
+liblibvirtwatch_SRCS += contrib/libvirt/domain_xml.c
 endif

@@ -141,3 +141,8 @@ lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_
 lb_config_fuzz_PKGS := $(liblbsite_USES)
 FUZZERS += rdma
 rdma_fuzz_SRCS := daemon/rdma/rdma_message.c
+ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
+FUZZERS += domain_xml
+domain_xml_fuzz_SRCS := contrib/libvirt/domain_group.c contrib/libvirt/domain_xml.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+domain_xml_fuzz_PKGS := libxml-2.0
+endif
