@@ -6,4 +6,5 @@ ARCHIVES += liblibvirtwatch
 liblibvirtwatch_PKGS := libxml-2.0
 liblibvirtwatch_SRCS += contrib/libvirt/domain_group.c
 liblibvirtwatch_SRCS += contrib/libvirt/domain_xml.c
+liblibvirtwatch_SRCS += contrib/libvirt/domains.c
 endif
