@@ -7,4 +7,11 @@ liblibvirtwatch_PKGS := libxml-2.0
 liblibvirtwatch_SRCS += contrib/libvirt/domain_group.c
 liblibvirtwatch_SRCS += contrib/libvirt/domain_xml.c
 liblibvirtwatch_SRCS += contrib/libvirt/domains.c
+
+ifeq ($(HAVE_LIBVIRT),1)
+PROGS += ceems-libvirt
+ceems-libvirt_SRCS := contrib/libvirt/main.c contrib/libvirt/options.c contrib/libvirt/watch.c
+ceems-libvirt_LIBS := liblibvirtwatch libconf libbase
+ceems-libvirt_PKGS := libvirt libxml-2.0 yaml-0.1
+endif
 endif
