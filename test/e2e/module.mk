@@ -142,6 +142,8 @@ CHECKS += test/e2e/certificates.sh
 CHECKS += test/e2e/api_tokens.sh
 CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
 CHECKS += test/e2e/external.sh
+CHECKS += test/e2e/libvirt_many.sh
+CHECKS_MORE += test/e2e/libvirt.sh
 CHECKS_MORE += test/e2e/api_matrix_all.sh
 # connections that are cut, clocks that are wrong, jobs that are not who they say
 CHECKS += test/e2e/ingest_cut.sh

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Virtual machines of a real libvirtd with QEMU's emulation: from their start to their last counters.
+. "$(dirname "$0")/../tap.sh"
+ceemsd=$BUILD/ceemsd lv=$BUILD/ceems-libvirt rig=$TOP/test/rig/libvirt
+[ -x "$lv" ] || skip_all "ceems-libvirt was not built here (libvirt-dev, libxml2-dev)"
+[ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
+why=$("$rig" possible) || skip_all "$why"
+cd "$SCRATCH" || exit 1
+word=ceemstest$$ run=$SCRATCH/run
+uri="qemu:///system?socket=$SCRATCH/lv/sock/libvirt-sock"
+export CEEMS_PATH_RUNDIR=$run
+mkdir -p lv "$run"
+test_cleanup() {
+	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
+	for _ in {1..50}; do
+		[ -n "$(find /sys/fs/cgroup -type d -path "*/machine/qemu-*$word*" 2>/dev/null | head -1)" ] || break
+		"$rig" clean "$word"
+		sleep 0.1
+	done
+	"$rig" clean "$word"
+}
+"$rig" run "$SCRATCH/lv" >lv.log 2>&1 </dev/null &
+rig_pid=$!
+started $rig_pid
+v() { timeout 60 virsh -q -c "$uri" "$@"; }
+ok "a libvirtd of our own is up" wait_for 60 v list || { tail -n 5 lv.log | sed 's/^/# /'; tap_done; }
+
+uuid() { printf '3f1d2c7a-0000-4000-8000-%012d' "$1"; }
+# NUMBER NAME: XML of a transient domain; its BIOS finds nothing to start, and waits
+domain() {
+	cat >"$1.xml" <<-END
+		<domain type='qemu'><name>$2</name><uuid>$(uuid "$1")</uuid>
+		<metadata><nova:instance xmlns:nova="http://openstack.org/xmlns/libvirt/nova/1.1"><nova:owner><nova:user uuid="u">root</nova:user></nova:owner></nova:instance></metadata>
+		<memory unit='MiB'>64</memory><vcpu placement='static' current='1'>2</vcpu><os><type arch='x86_64'>hvm</type></os>
+		<on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
+		<devices><emulator>$(command -v qemu-system-x86_64)</emulator></devices></domain>
+	END
+}
+domain 1 "$word &lt;x&gt; \$(id) 'é' &quot;.."
+domain 2 "$word-two"
+
+port=$(free_port) || exit 1
+"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.libvirt --energy.interval=200ms \
+	--security.drop-privileges=false --unit.linger=10m >ceemsd.log 2>&1 </dev/null &
+started $!
+ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+adapter() {
+	"$lv" --libvirt.uri="$uri-ro" --libvirt.run-dir="$SCRATCH/lv/sock" --libvirt.refresh=500ms "$@" >>adapter.log 2>&1 </dev/null &
+	lv_pid=$!
+	started $lv_pid
+}
+adapter
+scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
+value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
+# METRIC LABEL VALUE: a scrape has it
+shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
+cpu_us() { awk -v u="$(uuid "$1")" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.5 }' body; }
+groups_of() { find /sys/fs/cgroup -mindepth 3 -maxdepth 3 -type d -path "*/machine/qemu-*$word*$1*"; }
+# usage of a domain's group where the kernel counts CPU time for it; ceems-libvirt finds it by number, so do we
+used_us() {
+	local d
+	d=$(groups_of "$1" | grep -E '/unified/|^/sys/fs/cgroup/machine/' | head -1)
+	sed -n 's/^usage_usec //p' "$d/cpu.stat" 2>/dev/null
+}
+
+# ---- a domain starts
+ok "a domain of an odd name starts" v create 1.xml
+ok "it is a unit" wait_for 60 shows ceems_compute_unit_cpus "$(uuid 1)" 1
+like "with the peer's labels" "$(grep "^ceems_compute_unit_cpus{.*$(uuid 1)" body)" '\{manager="libvirt",hostname="[^"]+",cgrouphostname="",uuid="'
+is "and the guest's memory" "$(value ceems_compute_unit_memory_total_bytes "$(uuid 1)")" 67108864
+before=$(used_us '')
+reached() { scrape && [ "$(cpu_us 1)" -ge "${before:-0}" ] && [ "$(cpu_us 1)" -gt 0 ]; }
+ok "its CPU time reaches that of its control group" wait_for 60 reached
+now=$(used_us '')
+ok "but is never more" [ "$(cpu_us 1)" -le $((${now:-0} + 2)) ]
+energy() { scrape && [ -n "$(value ceems_compute_unit_energy_joules_total "$(uuid 1)")" ]; }
+ok "it has energy" wait_for 60 energy
+is "nobody is its owner by the word of its XML" "$("$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -r '[.uid, .hints.user] | map(tostring) | join(" ")' | sort -u)" "0 null"
+
+# ---- changes
+ok "a second CPU is plugged in" v setvcpus "$(uuid 1)" 2 --live
+ok "which is seen" wait_for 60 shows ceems_compute_unit_cpus "$(uuid 1)" 2
+ok "a suspended domain stays" v suspend "$(uuid 1)"
+scrape
+is "as it is" "$(value ceems_compute_units libvirt) $(value ceems_steps_started_total libvirt)" "1 1"
+v resume "$(uuid 1)"
+
+# ---- hard reboot: another group, counters from 0, the same unit
+scrape
+first=$(cpu_us 1)
+ok "a hard reboot" v destroy "$(uuid 1)"
+v create 1.xml
+ok "is another step of it" wait_for 60 shows ceems_steps_started_total libvirt 2
+more() { scrape && [ "$(cpu_us 1)" -gt "$first" ]; }
+ok "CPU time goes on" wait_for 60 more
+is "as of one unit" "$(value ceems_units_started_total libvirt) $(value ceems_compute_units libvirt)" "1 1"
+
+# ---- libvirtd is restarted; what starts meanwhile is found
+kill "$(cat lv/libvirtd.pid | xargs -I{} sh -c 'for p in /proc/[0-9]*; do grep -qs "^NSpid:.*[[:space:]]{}$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = libvirtd ] && echo "${p#/proc/}"; done' | head -1)"
+gone_and_back() { grep -q 'the connection broke' adapter.log && v list; }
+ok "libvirtd goes and comes back" wait_for 60 gone_and_back
+ok "a second domain starts" v create 2.xml
+ok "it is seen, and the first goes on" wait_for 90 shows ceems_compute_units libvirt 2
+is "without a step more" "$(value ceems_steps_started_total libvirt)" 3
+
+# ---- the last counters
+touch lv/hooks/on
+hooked() { [ -e lv/hooks/xml ]; }
+(
+	wait_for 60 hooked || exit
+	used_us two >last_us
+	"$lv" hook "$word-two" stopped end - <lv/hooks/xml >hook.log 2>&1
+	echo $? >hook.status
+	rm -f lv/hooks/xml
+) &
+hook_pid=$!
+ok "the second domain ends" v destroy "$(uuid 2)"
+wait $hook_pid
+is "the hook never fails" "$(cat hook.status) $(cat hook.log)" "0 "
+rm -f lv/hooks/on
+ended() { shows ceems_compute_units libvirt 1; }
+ok "it is over" wait_for 60 ended
+exact() { scrape && [ "$(cpu_us 2)" = "$(cat last_us)" ]; }
+ok "its CPU time is its group's to the microsecond" wait_for 30 exact || echo "# $(cpu_us 2) of $(cat last_us)"
+is "nothing is kept of it" "$(ls "$run/libvirt")" "$(uuid 1)"
+
+# ---- a process that is killed
+kill -9 "$(cat $(groups_of '' | grep /memory/ | head -1)/cgroup.procs 2>/dev/null | head -1)" 2>/dev/null
+none() { shows ceems_compute_units libvirt 0; }
+ok "a QEMU that is killed ends its unit" wait_for 60 none
+
+# ---- libvirt hangs
+kill $lv_pid
+wait_for 30 is_gone $lv_pid
+adapter --libvirt.hang=2s
+wait_for 30 grep -q 'connected, 0 domains' adapter.log
+daemon=$(for p in /proc/[0-9]*; do grep -qs "^NSpid:.*[[:space:]]$(cat lv/libvirtd.pid)$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = libvirtd ] && echo "${p#/proc/}"; done | head -1)
+kill -STOP "$daemon"
+ok "a libvirtd that hangs ends ceems-libvirt, for systemd to start again" wait_for 60 is_gone $lv_pid
+wait $lv_pid
+is "with a word" "$? $(grep -c 'libvirt has not answered for [0-9]* s: starting anew' adapter.log)" "1 1"
+kill -CONT "$daemon"
+curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+is "ceemsd noticed nothing" "$? $(grep -c 'level=error' ceemsd.log)" "0 0"
+tap_done
