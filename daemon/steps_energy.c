@@ -107,14 +107,19 @@ static void weigh_steps(struct family *f, enum by by, uint64_t t0_ns, uint64_t t
 	weigh_rest(f, all);
 }
 
-static void charge_now(struct family *f, uint32_t i, uint64_t t0_ns, uint64_t t1_ns)
+/* What the unit's allocated CPUs were held for in this time */
+static uint64_t unit_alloc_us(const struct unit *unit, uint64_t t0_ns, uint64_t t1_ns)
+{
+	return unit->cpus * lived_us(unit->started_boottime_ns, unit->ended_boottime_ns,
+				     t0_ns, t1_ns);
+}
+
+static void charge_now(struct family *f, uint32_t i,
+		       const struct steps_energy_window *w)
 {
 	const struct unit_energy *was = unit_energy(f->u, i);
 	const struct unit_energy *is = unit_energy_draft(f->u, i);
 	uint64_t cpu = clamp_minus(is->charged_cpu_ns, was->charged_cpu_ns);
-	uint64_t alloc =
-		f->unit->cpus * lived_us(f->unit->started_boottime_ns,
-					 f->unit->ended_boottime_ns, t0_ns, t1_ns);
 
 	for (int d = ENERGY_PACKAGE; d <= ENERGY_GPU; d++) {
 		uint64_t all = is->account.settled_uj[d] - was->account.settled_uj[d];
@@ -122,6 +127,9 @@ static void charge_now(struct family *f, uint32_t i, uint64_t t0_ns, uint64_t t1
 		if (!all)
 			continue;
 		bool by_cpu = d != ENERGY_GPU;
+		uint64_t t0_ns = by_cpu ? w->t0_ns : w->gpu_t0_ns;
+		uint64_t t1_ns = by_cpu ? w->t1_ns : w->gpu_t1_ns;
+		uint64_t alloc = unit_alloc_us(f->unit, t0_ns, t1_ns);
 		weigh_steps(f, by_cpu ? BY_CPU_NOW : BY_ALLOC_NOW, t0_ns, t1_ns,
 			    by_cpu ? cpu : alloc);
 		give_to_steps(f, (enum energy_domain)d, all - idle);
@@ -145,8 +153,8 @@ static void note_use(struct family *f, uint64_t t0_ns, uint64_t t1_ns)
 	}
 }
 
-int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
-		      uint64_t t1_ns)
+int steps_energy_tick(struct steps_energy *s, struct units *u,
+		      const struct steps_energy_window *w)
 {
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		struct family f = {.s = s, .u = u, .i = i, .unit = units_get(u, i)};
@@ -154,8 +162,8 @@ int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
 			continue;
 		if (begin_family(&f) < 0)
 			return -ENOMEM;
-		charge_now(&f, i, t0_ns, t1_ns);
-		note_use(&f, t0_ns, t1_ns);
+		charge_now(&f, i, w);
+		note_use(&f, w->t0_ns, w->t1_ns);
 	}
 	return 0;
 }

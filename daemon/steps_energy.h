@@ -18,9 +18,14 @@ struct steps_energy {
 	bool marked;
 };
 
-/* After a tick of [t0, t1) on the draft. -ENOMEM: steps got nothing. */
-int steps_energy_tick(struct steps_energy *s, struct units *u, uint64_t t0_ns,
-		      uint64_t t1_ns);
+/* A tick, and the time over which GPUs are charged in it, which lies behind: a step
+ * that ended meanwhile has its part. */
+struct steps_energy_window {
+	uint64_t t0_ns, t1_ns, gpu_t0_ns, gpu_t1_ns;
+};
+/* After a tick on the draft. -ENOMEM: steps got nothing. */
+int steps_energy_tick(struct steps_energy *s, struct units *u,
+		      const struct steps_energy_window *w);
 /* Beside energy_host_mark() and energy_host_restart(): use since the last mark waits
  * for the answer, or will never be measured. */
 void steps_energy_mark(struct units *u);

@@ -70,6 +70,25 @@ gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t 
 	return r->histories;
 }
 
+void gpu_readings_window(const struct gpu_readings *r, uint64_t *t0_ns, uint64_t *t1_ns)
+{
+	uint64_t from = UINT64_MAX, to = 0;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct energy_history *h = &r->histories[i];
+		if (!h->count || h->to_ns <= h->from_ns)
+			continue;
+		if (!energy_history_covers(h))
+			return;
+		from = h->from_ns < from ? h->from_ns : from;
+		to = h->to_ns > to ? h->to_ns : to;
+	}
+	if (from >= to)
+		return;
+	*t0_ns = from;
+	*t1_ns = to;
+}
+
 void gpu_readings_commit(struct gpu_readings *r)
 {
 	for (uint32_t i = 0; i < r->count; i++) {

@@ -18,6 +18,10 @@ void gpu_readings_free(struct gpu_readings *r);               /* NULL-safe */
  * call. */
 const struct energy_history *
 gpu_readings_take(struct gpu_readings *r, const uint64_t *measured_ns, uint32_t count);
+/* The time over which they are charged, if all that answer are charged by their
+ * readings; else *t0_ns and *t1_ns stay. As of gpu_readings_take(). */
+void gpu_readings_window(const struct gpu_readings *r, uint64_t *t0_ns,
+			 uint64_t *t1_ns);
 /* The tick has charged and used them: the next ones begin where these end. */
 void gpu_readings_commit(struct gpu_readings *r);
 /* Up to when all devices have been charged that still answer at now_ns; 0: there is no

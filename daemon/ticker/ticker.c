@@ -398,12 +398,16 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		.system_memory_kib_ms =
 			node_kib_ms > units_ms ? node_kib_ms - units_ms : 0,
 	};
+	struct steps_energy_window window = {t->t1_ns, t1_ns, t->t1_ns, t1_ns};
+	if (t->gpu_readings)
+		gpu_readings_window(t->gpu_readings, &window.gpu_t0_ns,
+				    &window.gpu_t1_ns);
 	rc = host_moment(t, &draft->node, &k, true, host_taken);
 	if (rc == 0)
 		rc = energy_tick(&draft->node, &t->config, &k, t->deltas.use,
 				 t->deltas.count, &t->work, err);
 	if (rc == 0)
-		rc = steps_energy_tick(&t->steps, t->units, k.t0_ns, k.t1_ns);
+		rc = steps_energy_tick(&t->steps, t->units, &window);
 	if (rc == 0)
 		rc = host_moment(t, &draft->node, &k, false, host_taken);
 	if (rc == 0 && host_change(t, &draft->node))

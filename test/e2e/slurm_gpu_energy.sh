@@ -39,6 +39,10 @@ srun -J short --gres=gpu:1 sleep 0.3
 srun -J none sleep 0.3
 ok "a job of 0.3 s within a tick of 2 s is charged" wait_for 60 is_charged short
 ok "what its device, the driver's second, took in its life, within 15 %: $(of_job short)" near short 400 15
+# ticks follow the clock, its counter lags behind: what comes after a step's end is the step's, too
+of_step() { jq -r --arg name "$1" '[.units[] | select(.hints.name == $name)][0] | [.steps[] | select(.step == "0")][0].energy_joules.gpu // 0' "$SCRATCH/units"; }
+step_is_charged() { scrape && awk -v s="$(of_step "$1")" -v j="$(of_job "$1" | cut -d' ' -f1)" 'BEGIN { exit !(s >= 0.3 * 400 * 0.85 && s <= j) }'; }
+ok "its step has at least what the device took in 0.3 s, within 15 %, and no more than the job" wait_for 60 step_is_charged short
 is "a job without a device is charged nothing" "$(of_job none | cut -d' ' -f1)" 0
 srun -J both --gres=gpu:2 sleep 0.5
 ok "a job with both is charged" wait_for 60 is_charged both
