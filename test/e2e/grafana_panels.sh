@@ -12,8 +12,8 @@ questions() { python3 test/grafana.py queries $kept "$@"; } # NAME=VALUE...
 # lines of kind and folder with their numbers: N ASK
 of() { jq -r --arg k "$1" --arg f "$2" 'select((.kind | test("^(" + $k + ")$")) and .folder == $f) | "\(.n) \(.ask)"' "$SCRATCH/q"; }
 judge() { python3 test/grafana.py judge "$SCRATCH/q" "$SCRATCH/a" "$SCRATCH/must" "$@"; }
-# what is not in the records: no GPU; one provider of factors; one sensor
-missing='avg_gpu_usage.global total_gpu_energy_usage_kwh.total energy_joules.gpu energy_joules.dram'
+# what is not in the records: no GPU; one provider of factors; one sensor; no counters of CPUs
+missing='counts.cpu_cycles counts.instructions counts.cache_references counts.cache_misses avg_gpu_usage.global total_gpu_energy_usage_kwh.total energy_joules.gpu energy_joules.dram'
 
 # ---- the API, with records of March 2025
 agg=${AGGREGATOR:-$BUILD/ceems_aggregator}
