@@ -500,8 +500,11 @@ static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *uni
 	}
 	set_counters(v, &totals, out);
 	const struct unit_gpu_sums *gpus = &unit_gpu_use(s->units, i)->live;
-	if (gpus->busy_of_ns)
-		unit_values_set(out, COL_GPU_IDLE, gpus->idle_ns);
+	if (!gpus->busy_of_ns)
+		return;
+	unit_values_set(out, COL_GPU_OBSERVED, gpus->busy_of_ns);
+	unit_values_set(out, COL_GPU_BUSY, gpus->busy_ns);
+	unit_values_set(out, COL_GPU_IDLE, gpus->idle_ns);
 }
 
 static struct unit_values *value_room(struct slurm *s, size_t n)

@@ -106,6 +106,14 @@ static const struct export_column unit_columns[UNIT_COLUMNS] = {
 	[COL_PIDS] = {{"ceems_compute_unit_pids", PROM_GAUGE,
 		       "Processes and threads of the unit (pids.current)"},
 		      0},
+	[COL_GPU_OBSERVED] = {{"ceems_compute_unit_gpu_observed_seconds_total",
+			       PROM_COUNTER,
+			       "Time for which the devices that the unit holds as a "
+			       "whole were read, each counted"},
+			      NS},
+	[COL_GPU_BUSY] = {{"ceems_compute_unit_gpu_busy_seconds_total", PROM_COUNTER,
+			   "Of this time, that in which a kernel ran"},
+			  NS},
 	[COL_GPU_IDLE] = {{"ceems_compute_unit_gpu_idle_seconds_total", PROM_COUNTER,
 			   "Time in which no kernel ran on devices that the unit holds "
 			   "as a whole, each counted"},

@@ -37,7 +37,9 @@ enum unit_column {
 	COL_IO_PSI_SOME,
 	COL_OOM_KILLS,
 	COL_PIDS,
-	COL_GPU_IDLE, /* ns */
+	COL_GPU_OBSERVED, /* ns, as the next two */
+	COL_GPU_BUSY,
+	COL_GPU_IDLE,
 	COL_COLLECT_ERROR,
 	UNIT_COLUMNS,
 };

@@ -23,6 +23,7 @@ alerts() {
 syntax() { promtool check config --syntax-only "$1" >/dev/null; }
 ok "power, usage and grams by the factors of a zone" known host --pue=1.25 --country-code=FR
 ok "grams by each node's own factor" known factor --pue 1.25
+ok "GPUs that ceemsd reads itself" known own --pue=1.25
 ok "GPUs by dcgm-exporter: whole, divided, shared" known dcgm --pue=1.25 --gpu=dcgm
 ok "GPUs by AMD's SMI exporter on two nodes" known amd-smi --pue=1.25 --gpu=amd-smi
 ok "GPUs by AMD's device-metrics-exporter, partitioned" known amd-device-metrics --pue=1.25 --gpu=amd-device-metrics

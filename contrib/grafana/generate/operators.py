@@ -92,6 +92,18 @@ def cluster_records(p):
                                             col("coverage", "Coverage")], [CLUSTER])],
                    "percentunit", steps=[("red", None), ("orange", 0.95), ("green", 0.99)],
                    min=0, max=1), 8, 11)
+    gpu = "max by (manager, uuid) (max_over_time(ceems_compute_unit_gpu_{}_seconds_total[$__range]))"
+    idle, busy, held = (gpu.format(name) for name in ("idle", "busy", "observed"))
+    joules = ('max by (manager, uuid) (max_over_time('
+              'ceems_compute_unit_energy_joules_total{domain="gpu"}[$__range]))')
+    p.put(table("Idle GPUs", "Units whose GPUs did nothing for longest, each GPU counted. Of GPUs that ceemsd "
+                "reads and that a unit holds as a whole.", prom(f"topk(50, {idle}) > 0", table=True),
+                transform=columns_of("manager", "uuid", "Idle"), sort="Idle",
+                overrides=[unit_of("Idle", "dtdurations")]), 12, 9)
+    p.put(table("Energy of idle GPUs", "The part of the energy of a unit's GPUs that their unused time has.",
+                prom(f"topk(50, {joules} * (1 - {busy} / ({held} > 0))) > 0", table=True),
+                transform=columns_of("manager", "uuid", "Energy"), sort="Energy",
+                overrides=[unit_of("Energy", "joule")]), 12, 9)
     p.row("Day by day")
     daily(p, "/usage/daily/admin", [CLUSTER], "All units.")
 
