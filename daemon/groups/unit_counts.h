@@ -11,7 +11,7 @@
 /* One stripe of one kind, whatever its members are called in lib/records: struct
  * net_counts, struct perf_counts */
 #define COUNTS_WORDS 8u
-#define COUNTS_STRIPES_MAX 16u
+#define COUNTS_STRIPES_MAX 8u
 
 /* A map of the kernel programs, mapped into ceemsd: [slot][kind][stripe] of
  * COUNTS_WORDS counters. After the last slot there may be one more, for what is

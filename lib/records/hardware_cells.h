@@ -17,7 +17,7 @@
  * Kernel memory: slots * groups * stripes * 64 bytes.
  */
 
-#define HARDWARE_STRIPES_MAX 8u /* possible CPUs, up to this; a power of two */
+#define HARDWARE_STRIPES_MAX 4u /* possible CPUs, up to this; a power of two */
 #define HARDWARE_MEMBERS 6u     /* of a group, at most */
 
 enum hardware_event {

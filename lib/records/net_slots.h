@@ -11,7 +11,7 @@
  * Kernel memory: (slots + 1) * NET_KINDS * stripes * 64.
  */
 
-#define NET_STRIPES_MAX 16u /* possible CPUs, up to this; a power of two */
+#define NET_STRIPES_MAX 8u /* possible CPUs, up to this; a power of two */
 
 /* IPv4 in an IPv6 socket is IPv4. */
 enum net_kind { NET_TCP4, NET_TCP6, NET_UDP4, NET_UDP6, NET_KINDS };

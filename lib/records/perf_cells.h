@@ -12,7 +12,7 @@
  * Kernel memory: slots * stripes * 64 bytes.
  */
 
-#define PERF_STRIPES_MAX 16u /* possible CPUs, up to this; a power of two */
+#define PERF_STRIPES_MAX 4u /* possible CPUs, up to this; a power of two */
 
 /* One stripe. The task's min_flt, maj_flt, nvcsw + nivcsw and se.nr_migrations
  * (include/linux/sched.h); the first three are getrusage(2)'s. */

@@ -9,7 +9,11 @@
 
 #include "lib/clock.h"
 #include "lib/fs.h"
+#include "lib/records/group_slots.h"
+#include "lib/records/hardware_cells.h"
+#include "lib/records/io_cells.h"
 #include "lib/records/net_slots.h"
+#include "lib/records/perf_cells.h"
 #include "test/unit/group_lab.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
@@ -191,6 +195,29 @@ static void sizes_that_cannot_be_are_refused(void **state)
 	assert_int_equal(slot_counts_open(&c, &err), -EBADF);
 }
 
+/* As the headers in lib/records say it, with the default number of slots */
+static void all_counters_of_256_cpus_fit_into_64_mb(void **state)
+{
+	(void)state;
+	const size_t slots = 4096, cells = slots * IO_CELLS_PER_SLOT;
+	const size_t groups_of_events = 3 + 7;
+	size_t sum = slots * (sizeof(struct group_slot) + sizeof(uint64_t));
+
+	sum += cells * (IO_STRIPES_MAX * sizeof(struct io_counts) +
+			sizeof(struct io_mount) + sizeof(uint64_t));
+	sum += slots *
+	       (IO_STRIPES_MAX * (sizeof(struct io_counts) + sizeof(struct io_names)) +
+		IO_ROW * sizeof(uint64_t));
+	sum += (cells + slots) * (IO_TIMES_STRIPES_MAX * sizeof(struct io_times) +
+				  sizeof(struct io_errors));
+	sum += IO_BEGUN_PLACES * sizeof(uint64_t);
+	sum += (slots + 1) * NET_KINDS * NET_STRIPES_MAX * sizeof(struct net_counts);
+	sum += slots * PERF_STRIPES_MAX * sizeof(struct perf_counts);
+	sum += slots * groups_of_events * HARDWARE_STRIPES_MAX *
+	       sizeof(struct hardware_counts);
+	assert_true(sum < 64u * 1000 * 1000);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, open_counts, close_counts)
@@ -200,6 +227,7 @@ int main(void)
 		T(what_is_of_nobody_is_no_units),
 		T(slots_and_units_that_are_none_are_ignored),
 		T(sizes_that_cannot_be_are_refused),
+		cmocka_unit_test(all_counters_of_256_cpus_fit_into_64_mb),
 	};
 	return cmocka_run_group_tests_name("unit_counts", tests, NULL, NULL);
 }
