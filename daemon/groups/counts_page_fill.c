@@ -121,6 +121,8 @@ static bool fill_row(const struct env *env, uint32_t slot, uint32_t unit,
 	const struct step *s =
 		steps_get(env->units, step_groups_step(env->step_groups, slot));
 
+	if (!s) /* kept for its unit, long after its end */
+		return false;
 	*r = (struct counts_page_row){.step = s->step,
 				      .stepd_pid = s->stepd_pid,
 				      .read_ns = env->boottime_ns()};

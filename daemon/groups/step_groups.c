@@ -14,7 +14,12 @@
 #include "daemon/units.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
+#include "lib/crc32c.h"
 #include "lib/log.h"
+
+/* So many of the slots may stay with ended steps of running units, with what was
+ * counted in them: over a restart it is nowhere else. */
+#define KEPT_PART 16u
 
 #define SETTLE_NS (GROUP_SETTLE_MS * NSEC_PER_MSEC)
 
@@ -23,6 +28,7 @@ enum follow_mark {
 	FOLLOW_ENDED = 1 << 1,
 	FOLLOW_WALKED = 1 << 2, /* the tree is walked once for it */
 	FOLLOW_LEAKED = 1 << 3, /* seems to be free, and the kernel cannot take it */
+	FOLLOW_KEPT = 1 << 4,   /* settled, and its unit runs */
 };
 
 struct step_groups {
@@ -31,6 +37,7 @@ struct step_groups {
 	uint8_t *marks; /* by slot, enum follow_mark */
 	/* slots to look at: not known yet, or ended and not settled */
 	uint32_t *listed, listed_count;
+	uint32_t kept_count;
 	uint64_t leaks_due_ns; /* when those marked FOLLOW_LEAKED are given back; 0:
 				  they were */
 	uint64_t lost_stops, unrecorded;
@@ -47,6 +54,32 @@ static void list_slot(struct step_groups *g, uint32_t slot)
 	g->listed[g->listed_count++] = slot;
 }
 
+static uint32_t mark_of_unit(const struct unit *u)
+{
+	uint32_t mark = crc32c(0, u->id, strnlen(u->id, sizeof(u->id)));
+
+	return crc32c(mark, &u->restarts, sizeof(u->restarts));
+}
+
+/* The unit that a kept slot is of. Its step may have left the table. */
+static uint32_t unit_of_kept(const struct step_groups *g, const struct group_slot *s)
+{
+	uint32_t i = s->kept_unit - 1;
+	const struct unit *u = s->kept_unit ? units_get(g->env->units, i) : NULL;
+
+	return u && mark_of_unit(u) == s->kept_mark ? i : UNITS_NONE;
+}
+
+static void keep_slot(struct step_groups *g, uint32_t slot, uint32_t unit)
+{
+	struct group_slot *s = &g->slots.slots[slot];
+
+	s->kept_mark = mark_of_unit(units_get(g->env->units, unit));
+	s->kept_unit = unit + 1;
+	g->marks[slot] |= FOLLOW_KEPT;
+	g->kept_count++;
+}
+
 /* What was there before this ceemsd: adopted by the opener, or an earlier one's. */
 static void resume_slot(struct step_groups *g, uint32_t slot)
 {
@@ -56,6 +89,8 @@ static void resume_slot(struct step_groups *g, uint32_t slot)
 		return;
 	if (s->state == GROUP_SLOT_ENDED)
 		g->marks[slot] |= FOLLOW_ENDED;
+	if (s->state == GROUP_SLOT_ENDED && unit_of_kept(g, s) != UNITS_NONE)
+		keep_slot(g, slot, unit_of_kept(g, s));
 	list_slot(g, slot);
 }
 
@@ -205,7 +240,8 @@ static void add_siblings(const struct step_groups *g, uint32_t slot,
 
 	for (uint32_t n = 0; n < g->listed_count; n++) {
 		const struct group_slot *s = &g->slots.slots[g->listed[n]];
-		if ((g->marks[g->listed[n]] & FOLLOW_ENDED) && s != own &&
+		uint8_t marks = g->marks[g->listed[n]];
+		if ((marks & FOLLOW_ENDED) && !(marks & FOLLOW_KEPT) && s != own &&
 		    strcmp(s->path, own->path) == 0)
 			add_counters(s, t);
 	}
@@ -248,8 +284,63 @@ static uint32_t settle_slot(struct step_groups *g, uint32_t slot)
 
 static void release_slot(struct step_groups *g, uint32_t slot)
 {
+	if (g->marks[slot] & FOLLOW_KEPT)
+		g->kept_count--;
 	g->marks[slot] = 0;
+	g->slots.slots[slot].kept_unit = 0;
 	group_slots_release(&g->slots, slot);
+}
+
+static bool is_unit_running(const struct step_groups *g, uint32_t unit)
+{
+	const struct unit *u =
+		unit == UNITS_NONE ? NULL : units_get(g->env->units, unit);
+
+	return u && u->state == UNIT_RUNNING;
+}
+
+/* Only those in which tasks are counted, from their beginning: others add nothing to a
+ * unit's final report. Never so many that others find no slot, or no cell. */
+static bool is_worth_keeping(const struct step_groups *g, const struct group_slot *s,
+			     uint32_t unit)
+{
+	struct unit_io_stats io = {0};
+
+	if (!g->env->unit_finals || !(s->has & GROUP_SLOT_CPU) ||
+	    (s->has & GROUP_SLOT_ADOPTED) || !is_unit_running(g, unit) ||
+	    g->kept_count >= g->slots.count / KEPT_PART)
+		return false;
+	if (g->env->unit_io)
+		unit_io_stats(g->env->unit_io, &io);
+	return io.used <= io.cells / 2;
+}
+
+static void end_slot(struct step_groups *g, uint32_t slot, uint32_t unit)
+{
+	const struct env *env = g->env;
+
+	if (env->unit_io)
+		unit_io_end_slot(env->unit_io, slot, unit);
+	if (env->unit_net)
+		unit_counts_end_slot(env->unit_net, slot, unit);
+	if (env->unit_perf)
+		unit_counts_end_slot(env->unit_perf, slot, unit);
+	if (env->unit_hardware)
+		unit_hardware_end_slot(env->unit_hardware, slot, unit);
+	if (env->unit_finals)
+		unit_finals_end_slot(env->unit_finals, &g->slots.slots[slot], unit);
+	release_slot(g, slot);
+}
+
+/* Returns whether it stays. */
+static bool look_at_kept(struct step_groups *g, uint32_t slot)
+{
+	uint32_t unit = unit_of_kept(g, &g->slots.slots[slot]);
+
+	if (is_unit_running(g, unit))
+		return true;
+	end_slot(g, slot, unit);
+	return false;
 }
 
 /* Returns whether the slot stays listed. */
@@ -259,6 +350,8 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	struct group_slot *s = &g->slots.slots[slot];
 
 	s->path[sizeof(s->path) - 1] = '\0';
+	if (g->marks[slot] & FOLLOW_KEPT)
+		return look_at_kept(g, slot);
 	if (find_step(g, s) != UNITS_NONE)
 		s->known = 1;
 	if (!(g->marks[slot] & FOLLOW_ENDED)) {
@@ -276,17 +369,11 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	if (s->ended_ns + wait_ns > drained_ns)
 		return true;
 	uint32_t unit = settle_slot(g, slot);
-	if (g->env->unit_io)
-		unit_io_end_slot(g->env->unit_io, slot, unit);
-	if (g->env->unit_net)
-		unit_counts_end_slot(g->env->unit_net, slot, unit);
-	if (g->env->unit_perf)
-		unit_counts_end_slot(g->env->unit_perf, slot, unit);
-	if (g->env->unit_hardware)
-		unit_hardware_end_slot(g->env->unit_hardware, slot, unit);
-	if (g->env->unit_finals)
-		unit_finals_end_slot(g->env->unit_finals, s, unit);
-	release_slot(g, slot);
+	if (is_worth_keeping(g, s, unit)) {
+		keep_slot(g, slot, unit);
+		return true;
+	}
+	end_slot(g, slot, unit);
 	return false;
 }
 
@@ -356,6 +443,14 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns)
 	return walk;
 }
 
+static uint32_t unit_of_slot(const struct step_groups *g, uint32_t slot)
+{
+	if (g->marks[slot] & FOLLOW_KEPT)
+		return unit_of_kept(g, &g->slots.slots[slot]);
+	uint32_t step = find_step(g, &g->slots.slots[slot]);
+	return step == UNITS_NONE ? UNITS_NONE : steps_unit(g->env->units, step);
+}
+
 uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 			  uint32_t *ret_unit)
 {
@@ -363,10 +458,10 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 		const struct group_slot *s = &g->slots.slots[slot];
 		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_FREE)
 			continue;
-		uint32_t step = find_step(g, s);
-		if (step == UNITS_NONE)
+		uint32_t unit = unit_of_slot(g, slot);
+		if (unit == UNITS_NONE)
 			continue;
-		*ret_unit = steps_unit(g->env->units, step);
+		*ret_unit = unit;
 		return slot;
 	}
 	return UINT32_MAX;
@@ -374,6 +469,8 @@ uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 
 uint32_t step_groups_step(const struct step_groups *g, uint32_t slot)
 {
+	if (g->marks[slot] & FOLLOW_KEPT)
+		return UNITS_NONE;
 	return find_step(g, &g->slots.slots[slot]);
 }
 

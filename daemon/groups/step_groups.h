@@ -46,7 +46,8 @@ bool step_groups_tick(struct step_groups *g, uint64_t drained_ns);
 uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 			  uint32_t *ret_unit);
 
-/* The step that a slot is of, if step_groups_next() found its unit. */
+/* The step that a slot is of, if step_groups_next() found its unit; UNITS_NONE: one
+ * that has long ended. */
 uint32_t step_groups_step(const struct step_groups *g, uint32_t slot);
 /* Below the number of slots */
 const struct group_slot *step_groups_slot(const struct step_groups *g, uint32_t slot);

@@ -55,7 +55,11 @@ struct group_slot {
 	unsigned long long cpu_ns, user_ns, system_ns, stepd_cpu_ns;
 	unsigned long long memory_peak_bytes, oom_kills;
 	char path[GROUP_PATH_BYTES]; /* below the hierarchy's root, from "/" */
-	unsigned long long reserved2[4];
+	/* ceemsd's, of a slot that it keeps after the end, for what other maps count in
+	 * it: its unit's place in the table + 1, and what tells that unit from others
+	 */
+	unsigned int kept_unit, kept_mark;
+	unsigned long long reserved2[3];
 };
 
 struct group_control {

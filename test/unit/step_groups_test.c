@@ -21,6 +21,7 @@
 #include "test/unit/unit.h"
 
 #define PATH_V2 "/system.slice/n1_slurmstepd.scope/job_7/step_0"
+#define PATH_OTHER "/system.slice/n1_slurmstepd.scope/job_7/step_1"
 #define PATH_V1 "/slurm_n1/uid_1000/job_7/step_0"
 
 static uint64_t now = 1000 * NSEC_PER_SEC;
@@ -613,6 +614,95 @@ static void counts_of_all_steps_are_told_once_their_groups_are_gone(void **state
 	assert_int_equal(final.counts.known[0], UINT64_C(15) << COUNT_MINOR_FAULTS);
 }
 
+/* As after kill -9 of ceemsd under systemd: of ours, only the unit table is left. */
+static void start_finals_again(void)
+{
+	struct slot_counts ours = {.slots = GROUP_LAB_SLOTS,
+				   .stripes = 1,
+				   .kinds = 1,
+				   .fd_count = 1,
+				   .fds = {dup(played.fds[0])}};
+	struct err err;
+
+	unit_finals_free(env.unit_finals);
+	unit_counts_free(env.unit_perf);
+	start_again(true);
+	assert_int_equal(slot_counts_open(&ours, &err), 0);
+	assert_int_equal(unit_counts_new(units, &ours, &env.unit_perf, &err), 0);
+	env.step_groups = groups;
+	assert_int_equal(unit_finals_new(&env, &env.unit_finals), 0);
+}
+
+/* The other step, which keeps its unit running */
+static void send_second(enum record_type type)
+{
+	struct record r;
+	struct err err;
+
+	record_init(&r, type, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.step = 1;
+	r.flags = type == RECORD_STEP_STOP ? RECORD_LAST : 0;
+	r.boottime_ns = r.realtime_ns = now;
+	record_add_cgroup(&r, CGROUP_UNIFIED, PATH_OTHER);
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
+}
+
+static void counts_of_a_step_that_ended_before_a_restart_are_told(void **state)
+{
+	const struct units_policy policy = {.max_exported = 16};
+
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0), other = play_mkdir(PATH_OTHER, 0);
+	send_second(RECORD_STEP_START);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	play_faults(slot, 7);
+	play_faults(other, 20);
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 400);
+	play_rmdir(slot, 400, 4096);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	/* not even its step is in the table any more */
+	now += 120 * NSEC_PER_SEC;
+	units_expire(units, now, &policy);
+	assert_int_equal(steps_used(units), 1);
+	start_finals_again();
+	pass_ms(2 * GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 2);
+	start_finals_again();
+	send_second(RECORD_STEP_STOP);
+	play_rmdir(other, 400, 4096);
+	assert_int_equal(told_faults(), 27);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	pass_ms(1);
+	assert_int_equal(group_stats().used, 0);
+	assert_int_equal(told_faults(), 27);
+}
+
+static void slots_of_ended_steps_are_not_kept_from_others(void **state)
+{
+	char path[GROUP_PATH_BYTES];
+	unsigned steps = GROUP_LAB_SLOTS / 2;
+
+	(void)state;
+	uint32_t other = play_mkdir(PATH_OTHER, 0);
+	send_second(RECORD_STEP_START);
+	for (unsigned i = 0; i < steps; i++) {
+		(void)snprintf(path, sizeof(path),
+			       "/system.slice/n1_slurmstepd.scope/job_7/step_%u",
+			       i + 2);
+		uint32_t slot = play_mkdir(path, 0);
+		play_faults(slot, 1);
+		play_rmdir(slot, 400, 4096);
+		pass_ms(GROUP_SETTLE_MS);
+		assert_true(group_stats().used <= GROUP_LAB_SLOTS / 16 + 1);
+	}
+	assert_int_equal(group_stats().used, GROUP_LAB_SLOTS / 16 + 1);
+	send_second(RECORD_STEP_STOP);
+	play_rmdir(other, 400, 4096);
+	assert_int_equal(told_faults(), steps);
+}
+
 static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **state)
 {
 	(void)state;
@@ -671,6 +761,8 @@ int main(void)
 		cmocka_unit_test(sizes_that_make_no_sense_are_refused),
 #define FINALS(name) cmocka_unit_test_setup_teardown(name, open_finals, close_finals)
 		FINALS(counts_of_all_steps_are_told_once_their_groups_are_gone),
+		FINALS(counts_of_a_step_that_ended_before_a_restart_are_told),
+		FINALS(slots_of_ended_steps_are_not_kept_from_others),
 		FINALS(nothing_is_told_of_a_unit_with_a_step_that_was_not_followed),
 		FINALS(nothing_is_told_of_a_unit_that_was_there_before_the_programs),
 	};
