@@ -18,6 +18,7 @@
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/groups/opener_link.h"
+#include "daemon/inhabited.h"
 #include "daemon/perf_kinds.h"
 #include "daemon/rdma/rdma_link.h"
 #include "daemon/reports/cluster_name.h"
@@ -497,6 +498,8 @@ static int drop_daemon_privileges(void *arg, struct err *err)
 {
 	struct daemon *d = arg;
 	int rc = privileges_drop(&d->privileges, err);
+	if (rc == 0 && d->units)
+		inhabited_look(&d->env);
 	if (rc == 0)
 		d->env.calls_filtered = service_filter_calls(
 			d->options.drop_privileges && d->options.seccomp);

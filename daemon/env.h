@@ -56,7 +56,8 @@ struct env {
 	/* Opens a socket to the kernel's RDMA: descriptor or negative errno. NULL: not
 	 * available. */
 	int (*rdma_open)(void);
-	bool calls_filtered; /* service_filter_calls() */
+	bool calls_filtered;   /* service_filter_calls() */
+	bool processes_hidden; /* inhabited_is_hidden() */
 	uint64_t (*realtime_ns)(void);
 	uint64_t (*boottime_ns)(void);
 };

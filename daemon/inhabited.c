@@ -6,13 +6,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/options.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/log.h"
 #include "lib/parse.h"
 
 #define PIDS_LOOKED_AT 64u
@@ -26,6 +31,8 @@ static int is_stepd(const struct env *env, uint64_t pid)
 	char path[40], comm[32];
 	snprintf(path, sizeof(path), "%llu/comm", (unsigned long long)pid);
 	ssize_t n = fs_read_at(env->procfd, path, comm, sizeof(comm), NULL);
+	if ((n == -ENOENT || n == -ESRCH) && env->processes_hidden)
+		return -EACCES;
 	if (n < 0)
 		return n == -ESRCH ? -ENOENT : (int)n;
 	/* the kernel truncates names to 15 bytes, so "slurmstepd" fits */
@@ -152,6 +159,23 @@ bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgrou
 			uint32_t count)
 {
 	return any_inhabited(env, cgroups, count, is_task);
+}
+
+void inhabited_look(struct env *env)
+{
+	struct statfs fs;
+	struct stat st;
+
+	/* there is always a process 1; of a folder in a test that need not be so */
+	env->processes_hidden =
+		fstatfs(env->procfd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC &&
+		fstatat(env->procfd, "1", &st, 0) < 0 && errno == ENOENT;
+	if (env->processes_hidden)
+		log_warn("%s does not show us the processes of other users (hidepid): "
+			 "a step that has lost its slurmstepd ends only when its "
+			 "control group is removed; add ceemsd's user to the group of "
+			 "the mount's gid=",
+			 env->options->path_procfs);
 }
 
 bool inhabited_by_nobody(const struct env *env, const struct step *step)

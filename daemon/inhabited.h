@@ -15,6 +15,12 @@
 bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgroups,
 			uint32_t count);
 
+/* Looks whether /proc shows us processes of other users. If not (hidepid=2), it says so
+ * and sets env->processes_hidden: then nothing tells slurmstepd from a task, or a
+ * process that has ended from one that runs, so each in a step's groups counts as a
+ * task. Without privileges, as what asks later. */
+void inhabited_look(struct env *env);
+
 /* Whether its slurmstepd is gone, so that nobody will remove the directories, and no
  * process is left in them. False also if that cannot be determined. */
 bool inhabited_by_nobody(const struct env *env, const struct step *step);

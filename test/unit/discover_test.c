@@ -355,6 +355,30 @@ static void a_step_whose_slurmstepd_was_killed_ends_with_its_last_process(void *
 	assert_true(inhabited_by_nobody(&env, s));
 }
 
+/* hidepid=2: a process that is not shown may well run */
+static void a_hidden_slurmstepd_is_not_taken_for_a_dead_one(void **state)
+{
+	(void)state;
+	struct record r;
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "8");
+	r.stepd_pid = 88;
+	record_add_cgroup(&r, CGROUP_MEMORY, "/slurm/uid_5/job_8/step_0");
+	v1_tree();
+	step_in("memory/slurm/uid_5/job_8/step_0", "/task_0", "");
+	step_in("memory/slurm/uid_5/job_7/step_0", "/task_0", "88\n");
+	probe();
+	assert_int_equal(units_apply(env.units, &r, UINT64_MAX, 1, 1, NULL), 0);
+	const struct step *s = steps_get(env.units, steps_next(env.units, 0));
+	assert_true(inhabited_by_nobody(&env, s));
+	assert_int_equal(walk(), 0);
+	env.processes_hidden = true;
+	assert_false(inhabited_by_nobody(&env, s));
+	assert_int_equal(walk(), 1);
+	assert_true(has_step("", "7", 0));
+	env.processes_hidden = false;
+}
+
 static void names_that_are_no_steps_are_passed(void **state)
 {
 	(void)state;
@@ -454,6 +478,7 @@ int main(void)
 		T(a_directory_that_stayed_behind_is_no_step),
 		T(what_a_step_has_left_behind_is_no_step),
 		T(a_step_whose_slurmstepd_was_killed_ends_with_its_last_process),
+		T(a_hidden_slurmstepd_is_not_taken_for_a_dead_one),
 		T(names_that_are_no_steps_are_passed),
 		T(a_vanished_directory_disturbs_no_other),
 		T(roots_that_appear_later_are_found),
