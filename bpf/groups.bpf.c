@@ -21,44 +21,17 @@ const volatile unsigned possible_cpus = 1;
 const volatile unsigned page_bytes = 4096;
 const volatile unsigned slot_count = 1; /* power of two */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct group_slot);
-} slots SEC(".maps");
+MAPPED_ARRAY_MAP(slots, struct group_slot);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} free_slots SEC(".maps"), events SEC(".maps");
+MAPPED_ARRAY_MAP(free_slots, __u64);
+MAPPED_ARRAY_MAP(events, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct group_control);
-} control SEC(".maps");
+MAPPED_ARRAY_MAP(control, struct group_control);
 
 /* For the distance of a CPU's copy of per-CPU data */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} own_percpu SEC(".maps");
+PERCPU_ARRAY_MAP(own_percpu, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} scratch SEC(".maps");
+ARRAY_MAP(scratch, __u64);
 
 /* How far a CPU's copy of any per-CPU object is from its per-CPU pointer: as far as our
  * own map's is, so that no kernel symbol is needed. A store into a map and back makes

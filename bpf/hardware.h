@@ -16,21 +16,9 @@ const volatile unsigned hardware_cpus = 1;
 const volatile unsigned char hardware_group[HARDWARE_EVENTS] = {0};
 const volatile unsigned char hardware_member[HARDWARE_EVENTS] = {0};
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct hardware_counts);
-} hardware_counts SEC(".maps");
+MAPPED_ARRAY_MAP(hardware_counts, struct hardware_counts);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct hardware_control);
-} hardware_control SEC(".maps");
+MAPPED_ARRAY_MAP(hardware_control, struct hardware_control);
 
 /* [event][cpu] */
 struct {
@@ -53,12 +41,7 @@ struct counted_cpu {
 	struct bpf_perf_event_value base[HARDWARE_EVENTS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct counted_cpu);
-} counted_cpu SEC(".maps");
+PERCPU_ARRAY_MAP(counted_cpu, struct counted_cpu);
 
 static __always_inline void add_event(__u32 slot, __u32 group, __u32 member, __u32 cpu,
 				      const struct bpf_perf_event_value *base,

@@ -18,44 +18,15 @@ const volatile unsigned stripes = 1;
 const volatile bool with_times = false;
 const volatile unsigned times_stripes = 1;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_counts);
-} io_counts SEC(".maps");
+MAPPED_ARRAY_MAP(io_counts, struct io_counts);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_names);
-} io_names SEC(".maps");
+MAPPED_ARRAY_MAP(io_names, struct io_names);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_times);
-} io_times SEC(".maps");
+MAPPED_ARRAY_MAP(io_times, struct io_times);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_errors);
-} io_errors SEC(".maps");
+MAPPED_ARRAY_MAP(io_errors, struct io_errors);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} io_begun SEC(".maps");
+ARRAY_MAP(io_begun, __u64);
 
 /* ---- which call ------------------------------------------------------------------ */
 

@@ -10,41 +10,17 @@
 /* Set by the opener before it loads this; a power of two. */
 const volatile unsigned cell_count = 1;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_mount);
-} io_mounts SEC(".maps");
+MAPPED_ARRAY_MAP(io_mounts, struct io_mount);
 
 struct row {
 	__u64 entry[IO_ROW];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct row);
-} io_rows SEC(".maps");
+MAPPED_ARRAY_MAP(io_rows, struct row);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} io_free SEC(".maps");
+MAPPED_ARRAY_MAP(io_free, __u64);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct io_control);
-} io_control SEC(".maps");
+MAPPED_ARRAY_MAP(io_control, struct io_control);
 
 #define CELL_NONE 0xffffffffu
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))

@@ -35,6 +35,24 @@ enum bpf_map_type_used {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1u << 0, BPF_F_MMAPABLE = 1u << 10 };
+
+/* An array whose size the opener sets before it loads it. Mapped: ceemsd reads it
+ * without bpf(). */
+#define ARRAY_MAP_OF(name, value_type, kind, flags)                                    \
+	struct {                                                                       \
+		__uint(type, kind);                                                    \
+		__uint(map_flags, flags);                                              \
+		__uint(max_entries, 1);                                                \
+		__type(key, __u32);                                                    \
+		__type(value, value_type);                                             \
+	} name SEC(".maps")
+#define ARRAY_MAP(name, value_type)                                                    \
+	ARRAY_MAP_OF(name, value_type, BPF_MAP_TYPE_ARRAY, 0)
+#define MAPPED_ARRAY_MAP(name, value_type)                                             \
+	ARRAY_MAP_OF(name, value_type, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE)
+#define PERCPU_ARRAY_MAP(name, value_type)                                             \
+	ARRAY_MAP_OF(name, value_type, BPF_MAP_TYPE_PERCPU_ARRAY, 0)
+
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

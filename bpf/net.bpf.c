@@ -18,22 +18,10 @@
 const volatile unsigned stripes = 1;
 const volatile unsigned slot_count = 1;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct net_counts);
-} net_counts SEC(".maps");
+MAPPED_ARRAY_MAP(net_counts, struct net_counts);
 
 /* As groups.bpf.c has it: whether a slot is still that of the same group */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct group_slot);
-} slots SEC(".maps");
+MAPPED_ARRAY_MAP(slots, struct group_slot);
 
 /* What the socket had counted at the last look, and who used it then */
 struct seen {

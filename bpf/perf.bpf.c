@@ -15,13 +15,7 @@
 /* Set by the opener before it loads this. */
 const volatile unsigned stripes = 1; /* power of two */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct perf_counts);
-} perf_counts SEC(".maps");
+MAPPED_ARRAY_MAP(perf_counts, struct perf_counts);
 
 /* What has been added for a task already; without an entry nothing has. */
 struct added {

@@ -38,25 +38,14 @@ struct {
 	__type(value, struct profile_module);
 } modules SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct unwind_row);
-} rows SEC(".maps");
+MAPPED_ARRAY_MAP(rows, struct unwind_row);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sample);
-} scratch SEC(".maps");
+PERCPU_ARRAY_MAP(scratch, struct sample);
 
 /* Samples that the ring buffer had no room for */
 __u64 lost = 0;

@@ -18,12 +18,7 @@ const volatile bool by_cpuacct = false;
 #define SLOT_BITS 24
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} last_found SEC(".maps");
+PERCPU_ARRAY_MAP(last_found, __u64);
 
 /* Plain loads, not bpf_probe_read_kernel(): this runs at each call that is counted. */
 static __always_inline struct cgroup *counted_cgroup(struct task_struct *task)
