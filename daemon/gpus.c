@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/drm/drm_gpus.h"
 #include "lib/exec.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
@@ -462,9 +463,41 @@ static void count_parts(struct gpus *g)
 	}
 }
 
-int gpus_resolve(struct gpus *g, int procfd, struct err *err)
+/* AMD's and Intel's come after NVIDIA's, as in ceems-gpu. Returns how many there are.
+ */
+static uint32_t resolve_drm_devices(struct gpus *g, int procfd, int sysfd)
+{
+	auto_free struct drm_gpus *found = calloc(1, sizeof(*found));
+	uint32_t base = drm_gpus_base(procfd);
+
+	if (!found || drm_gpus_find(sysfd, found, NULL) < 0 || !found->count)
+		return 0;
+	base = base > g->device_count ? base : g->device_count;
+	while (g->device_count < GPUS_MAX && g->device_count < base + found->count) {
+		uint32_t n = g->device_count++;
+		struct gpu_device *d = &g->device[n];
+		*d = (struct gpu_device){.minor = GPUS_NONE};
+		if (n < base)
+			continue;
+		const struct drm_gpu *drm = &found->gpu[n - base];
+		(void)snprintf(d->pci, sizeof(d->pci), "%s", drm->pci);
+		(void)snprintf(d->uuid, sizeof(d->uuid), "%s", drm->pci);
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct gpu *gpu = &g->gpu[i];
+		uint32_t part, n = drm_gpus_of_file(found, gpu->file, &part);
+		if (n == DRM_NONE)
+			continue;
+		take_device(g, gpu, base + n);
+		gpu->instance = part;
+	}
+	return found->count;
+}
+
+static int resolve_nvidia_devices(struct gpus *g, int procfd, struct err *err)
 {
 	auto_buf struct buf caps = BUF_INIT;
+	g->device_count = 0;
 	int rc = read_devices(g, procfd, err);
 	if (rc < 0)
 		return rc;
@@ -482,8 +515,17 @@ int gpus_resolve(struct gpus *g, int procfd, struct err *err)
 		if (cap != GPUS_NONE && caps.data)
 			gpu->instance = instance_of_cap(caps.data, caps.len, cap);
 	}
-	count_parts(g);
 	return 0;
+}
+
+int gpus_resolve(struct gpus *g, int procfd, int sysfd, struct err *err)
+{
+	int rc = resolve_nvidia_devices(g, procfd, err);
+
+	if (resolve_drm_devices(g, procfd, sysfd))
+		rc = 0;
+	count_parts(g);
+	return rc;
 }
 
 /* ---- the site's map -------------------------------------------------------------- */

@@ -12,7 +12,9 @@
  * Maps Slurm's GPU index to a device. SLURM_JOB_GPUS and SLURM_STEP_GPUS hold gres
  * indices: positions among the gpu devices of gres.conf, neither device minors nor NVML
  * indices. `slurmd -G` lists those devices in that order; the NVIDIA driver's procfs
- * says which UUID a device file has. Made once at start, then only read; no locks.
+ * says which UUID a device file has, and sysfs which of AMD's or Intel's devices
+ * (lib/drm/drm_gpus.h), whose UUID here is the PCI address and whose instance the
+ * partition. Made once at start, then only read; no locks.
  *
  * Sources: Slurm src/interfaces/gres.c (_log_gres_slurmd_conf: what -G prints),
  * src/plugins/gres/common/gres_common.c; NVIDIA driver README "procfs interface",
@@ -68,9 +70,10 @@ int gpus_parse(const char *text, size_t len, struct gpus *ret, struct err *err);
  * SLURM_CONF. */
 int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct err *err);
 
-/* Fills minor, uuid, instance and smi_index from procfd (an open /proc or a fixture).
- * Devices that the driver does not know keep their "not known". -ENODEV: no driver. */
-int gpus_resolve(struct gpus *g, int procfd, struct err *err);
+/* Fills minor, uuid, instance and smi_index from procfd and sysfd (an open /proc and
+ * /sys, or fixtures). Devices that no driver knows keep their "not known". -ENODEV: no
+ * driver. */
+int gpus_resolve(struct gpus *g, int procfd, int sysfd, struct err *err);
 
 /* --collector.slurm.gpu-order-map: "slurm:smi[.instance],..." such as
  * "0:1,1:0.3,2:0.4,3:0.5,4:0.6". Overrides smi_index, instance and (by smi_index) uuid

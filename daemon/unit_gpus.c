@@ -184,7 +184,7 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 	if (rc < 0)
 		return rc;
 	/* without a driver the devices have indices but no UUIDs */
-	(void)gpus_resolve(&map->gpus, m->env->procfd, NULL);
+	(void)gpus_resolve(&map->gpus, m->env->procfd, m->env->sysfd, NULL);
 	rc = gpus_apply_order_map(&map->gpus, m->env->options->gpu_order_map, err);
 	return rc < 0 ? err_prefix(err, rc, "--collector.slurm.gpu-order-map") : 0;
 }

@@ -291,8 +291,9 @@ int drm_gpus_find(int sysfd, struct drm_gpus *ret, struct err *err)
 uint32_t drm_gpus_of_file(const struct drm_gpus *g, const char *file,
 			  uint32_t *ret_partition)
 {
-	uint32_t render = number_after(file, "/dev/dri/renderD");
-	uint32_t card = number_after(file, "/dev/dri/card");
+	const char *dri = strstr(file, "/dri/");
+	uint32_t render = number_after(dri ? dri : "", "/dri/renderD");
+	uint32_t card = number_after(dri ? dri : "", "/dri/card");
 
 	*ret_partition = DRM_NONE;
 	for (uint32_t i = 0; i < g->count; i++) {

@@ -54,8 +54,9 @@ int drm_gpus_find(int sysfd, struct drm_gpus *ret, struct err *err);
  * driver lists in procfd's driver/nvidia/gpus, come before. */
 uint32_t drm_gpus_base(int procfd);
 
-/* The device and partition of "/dev/dri/renderD129" or "/dev/dri/card1": index into g,
- * or DRM_NONE. *ret_partition: DRM_NONE where the device is not divided. */
+/* The device and partition of "/dev/dri/renderD129" or "/dev/dri/card1", in whatever
+ * folder dri is: index into g, or DRM_NONE. *ret_partition: DRM_NONE where the device
+ * is not divided. */
 uint32_t drm_gpus_of_file(const struct drm_gpus *g, const char *file,
 			  uint32_t *ret_partition);
 

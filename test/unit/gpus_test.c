@@ -12,6 +12,7 @@
 #include "lib/buf.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "test/unit/gpu_tree.h"
 #include "test/unit/unit.h"
 
 #define FIXTURE "test/fixture/gpus/"
@@ -40,7 +41,7 @@ static void resolve(const char *fixture)
 	snprintf(path, sizeof(path), FIXTURE "%s/proc", fixture);
 	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(gpus_resolve(&g, fd, &err), 0);
+	assert_int_equal(gpus_resolve(&g, fd, -1, &err), 0);
 }
 
 static const char *const versions[] = {"22.05", "24.11"};
@@ -185,7 +186,7 @@ static void no_driver_is_said_and_changes_nothing(void **state)
 	(void)state;
 	load("22.05-plain");
 	auto_close int fd = open(FIXTURE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(gpus_resolve(&g, fd, &err), -ENODEV);
+	assert_int_equal(gpus_resolve(&g, fd, -1, &err), -ENODEV);
 	assert_int_equal(g.count, 2);
 	assert_string_equal(g.gpu[0].file, "/dev/nvidia0");
 }
@@ -378,6 +379,65 @@ static void probe_that_fails_says_slurmds_own_words(void **state)
 	assert_int_equal(gpus_probe(path, NULL, &g, &err), -ENOENT);
 }
 
+static void files_of_amd_name_devices_and_partitions(void **state)
+{
+	(void)state;
+	struct gpu_tree tree;
+	gpu_tree_make(&tree);
+	gpu_tree_add(&tree, "amdgpu", "0000:c6:00.0", "0x740f\n", 128, 1);
+	gpu_tree_add(&tree, "amdgpu", "0000:05:00.0", "0x74a1\n", 129, 2);
+	gpu_tree_node(&tree, 1, 112, 0x0500, 129);
+	gpu_tree_node(&tree, 2, 113, 0x10000500, 130);
+	assert_int_equal(parse("slurmd: Gres Name=gpu Type=whole Count=1 "
+			       "File=/dev/dri/renderD128\n"
+			       "slurmd: Gres Name=gpu Type=part Count=2 "
+			       "File=/dev/dri/renderD[129-130]\n"
+			       "slurmd: Gres Name=gpu Type=none Count=1 "
+			       "File=/dev/dri/renderD131\n"),
+			 0);
+	auto_close int none = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(gpus_resolve(&g, none, tree.sysfd, &err), 0);
+	assert_int_equal(g.device_count, 2);
+	assert_string_equal(g.device[0].pci, "0000:05:00.0");
+	assert_int_equal(g.gpu[0].smi_index, 1);
+	assert_string_equal(g.gpu[0].uuid, "0000:c6:00.0");
+	assert_int_equal(g.gpu[0].instance, GPUS_NONE);
+	assert_int_equal(g.gpu[0].parts, 0);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(g.gpu[i].smi_index, 0);
+		assert_string_equal(g.gpu[i].uuid, "0000:05:00.0");
+		assert_int_equal(g.gpu[i].instance, i - 1);
+		assert_int_equal(g.gpu[i].parts, 2);
+	}
+	assert_int_equal(g.gpu[3].smi_index, GPUS_NONE);
+	/* the site's map counts them alike */
+	assert_int_equal(gpus_apply_order_map(&g, "3:1", &err), 0);
+	assert_string_equal(g.gpu[3].uuid, "0000:c6:00.0");
+	gpu_tree_done(&tree);
+}
+
+/* NVIDIA's come first, with one that is left out */
+static void mixed_vendors_are_counted_on(void **state)
+{
+	(void)state;
+	struct gpu_tree tree;
+	gpu_tree_make(&tree);
+	gpu_tree_put(&tree, "driver/nvidia/gpus/0000:01:00.0/information",
+		     "GPU UUID: \t GPU-1\nDevice Minor: \t 0\n");
+	gpu_tree_put(&tree, "driver/nvidia/gpus/0000:02:00.0/information",
+		     "GPU UUID: \t GPU-2\nDevice Minor: \t 1\nGPU Excluded: \t Yes\n");
+	gpu_tree_add(&tree, "amdgpu", "0000:c6:00.0", "0x740f\n", 128, 1);
+	assert_int_equal(parse("Gres Name=gpu Count=1 File=/dev/dri/card1\n"
+			       "Gres Name=gpu Count=1 File=/dev/nvidia0\n"),
+			 0);
+	assert_int_equal(gpus_resolve(&g, tree.sysfd, tree.sysfd, &err), 0);
+	assert_int_equal(g.gpu[0].smi_index, 2);
+	assert_string_equal(g.gpu[0].uuid, "0000:c6:00.0");
+	assert_int_equal(g.gpu[1].smi_index, 0);
+	assert_string_equal(g.gpu[1].uuid, "GPU-1");
+	gpu_tree_done(&tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +463,8 @@ int main(void)
 		cmocka_unit_test(probe_reads_stderr_and_passes_the_node_name),
 		cmocka_unit_test(probe_tells_slurmd_where_slurm_conf_is),
 		cmocka_unit_test(probe_that_fails_says_slurmds_own_words),
+		cmocka_unit_test(files_of_amd_name_devices_and_partitions),
+		cmocka_unit_test(mixed_vendors_are_counted_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
