@@ -126,18 +126,29 @@ static u128 memory_allocated(const struct energy_tick *t, const struct energy_us
 	return mkib * unit_lived_in_tick_ns(t, u);
 }
 
-uint64_t energy_gpu_share_ppm(const struct split *s, const struct energy_use *u)
+uint64_t energy_gpu_part_ppm(const struct split *s, const struct energy_use *u,
+			     bool used)
 {
 	uint64_t ppm = 0;
 	for (size_t i = 0; i < u->gpu_count; i++)
 		if (u->gpus[i].gpu == s->gpu)
-			ppm += u->gpus[i].share_ppm;
+			ppm += used ? u->gpus[i].use_ppm : u->gpus[i].share_ppm;
 	return ppm;
 }
 
-static u128 gpu_held(const struct split *s, const struct energy_use *u)
+static u128 gpu_held(const struct split *s, const struct energy_use *u, bool used)
 {
-	return (u128)energy_gpu_share_ppm(s, u) * unit_lived_in_tick_ns(s->tick, u);
+	return (u128)energy_gpu_part_ppm(s, u, used) *
+	       unit_lived_in_tick_ns(s->tick, u);
+}
+
+static bool is_device_used(const struct split *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (gpu_held(s, &s->uses[i], true))
+			return true;
+	}
+	return false;
 }
 
 static u128 unit_weight(const struct split *s, enum by by, const struct energy_use *u)
@@ -156,8 +167,10 @@ static u128 unit_weight(const struct split *s, enum by by, const struct energy_u
 	case BY_MEMORY_ALLOCATED:
 		return memory_allocated(s->tick, u);
 	case BY_GPU:
+		return gpu_held(s, u, false);
 	case BY_GPU_HELD:
-		return gpu_held(s, u);
+	case BY_GPU_USED:
+		return gpu_held(s, u, by == BY_GPU_USED);
 	case BY_GPU_DRAWN: /* energy_weigh_drawn() */
 	case BY_NOBODY:
 		break;
@@ -382,6 +395,7 @@ static bool is_quiet(const struct energy_tick *t, const struct energy_use *uses,
 static const struct rule package = {BY_CPUS, BY_CPU_TIME, BY_ACTIVITY};
 static const struct rule memory = {BY_MEMORY_ALLOCATED, BY_MEMORY, BY_MEMORY};
 static const struct rule device = {BY_GPU, BY_GPU_HELD, BY_GPU_HELD};
+static const struct rule device_used = {BY_GPU, BY_GPU_USED, BY_GPU_USED};
 static const struct rule device_with_history = {BY_GPU, BY_GPU_DRAWN, BY_GPU_DRAWN};
 
 static void close_meter(const struct split *s, enum energy_domain d,
@@ -421,8 +435,11 @@ static void close_gpus(struct split *s)
 		node->source[ENERGY_GPU] = m->source;
 		bool known = s->tick->histories &&
 			     energy_history_covers(&s->tick->histories[g]);
-		charge_both(s, ENERGY_GPU, known ? &device_with_history : &device,
-			    m->energy_uj, idle_uj, part ? SETTLED_PART : SETTLED);
+		const struct rule *rule = known               ? &device_with_history
+					  : is_device_used(s) ? &device_used
+							      : &device;
+		charge_both(s, ENERGY_GPU, rule, m->energy_uj, idle_uj,
+			    part ? SETTLED_PART : SETTLED);
 		node->measured_uj[ENERGY_GPU] += m->energy_uj;
 		if (part)
 			node->open.parts_uj += m->energy_uj;

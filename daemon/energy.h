@@ -168,6 +168,9 @@ struct energy_history {
 struct energy_gpu_share {
 	uint32_t gpu;       /* index into energy_tick.gpus */
 	uint32_t share_ppm; /* of the device: 1 / shares, or SM slices of a MIG one */
+	/* How much of it was used, on a scale of all who share the device: it divides
+	 * what the device took beyond idle. 0 of all of them: share_ppm does. */
+	uint32_t use_ppm;
 };
 
 struct energy_use {

@@ -22,8 +22,9 @@ enum by {
 	BY_MEMORY_ALLOCATED, /* the unallocated rest goes to idle */
 	BY_GPU,              /* the rest of the device is idle */
 	BY_GPU_HELD,
-	BY_GPU_DRAWN, /* by share held at each moment, x energy of its history; that of
-			 moments when nobody held it is idle */
+	BY_GPU_USED,
+	BY_GPU_DRAWN, /* by part used, or held, at each moment, x energy of its history;
+			 that of moments when nobody held it is idle */
 };
 
 /* One tick, or one host interval when tick is NULL */
@@ -53,8 +54,9 @@ static inline uint64_t to_u64(u128 v)
 	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
 }
 
-/* The unit's share of the device of this split */
-uint64_t energy_gpu_share_ppm(const struct split *s, const struct energy_use *u);
+/* The unit's part of the device of this split: of its use, or of what is held */
+uint64_t energy_gpu_part_ppm(const struct split *s, const struct energy_use *u,
+			     bool used);
 /* Weights of BY_GPU_DRAWN, which are 0 before (energy_split.c) */
 void energy_weigh_drawn(const struct split *s);
 

@@ -150,23 +150,31 @@ static bool holds_at(const struct energy_use *u, uint64_t t)
 	return u->gpu_count && u->started_ns <= t && (!u->ended_ns || t < u->ended_ns);
 }
 
-/* The next moment after t when a holder comes or goes, else the end; and all shares
- * that are held until then. */
-static uint64_t next_cut(const struct split *s, uint64_t t, uint64_t *held_ppm)
+/* All parts that are held at a moment */
+struct held_parts {
+	uint64_t share_ppm, use_ppm;
+};
+
+/* The next moment after t when a holder comes or goes, else the end; and the parts that
+ * are held until then. */
+static uint64_t next_cut(const struct split *s, uint64_t t, struct held_parts *held)
 {
 	uint64_t next = s->tick->histories[s->gpu].to_ns;
 
-	*held_ppm = 0;
+	*held = (struct held_parts){0, 0};
 	for (size_t i = 0; i < s->n; i++) {
 		const struct energy_use *u = &s->uses[i];
-		uint64_t ppm = u->gpu_count ? energy_gpu_share_ppm(s, u) : 0;
+		uint64_t ppm = u->gpu_count ? energy_gpu_part_ppm(s, u, false) : 0;
 		if (!ppm)
 			continue;
 		if (u->started_ns > t && u->started_ns < next)
 			next = u->started_ns;
 		if (u->ended_ns > t && u->ended_ns < next)
 			next = u->ended_ns;
-		*held_ppm += holds_at(u, t) ? ppm : 0;
+		if (!holds_at(u, t))
+			continue;
+		held->share_ppm += ppm;
+		held->use_ppm += energy_gpu_part_ppm(s, u, true);
 	}
 	return next;
 }
@@ -178,17 +186,20 @@ void energy_weigh_drawn(const struct split *s)
 	uint64_t t = h->from_ns;
 
 	for (unsigned cuts = 1; t < h->to_ns; cuts++) {
-		uint64_t held_ppm;
-		uint64_t next = next_cut(s, t, &held_ppm);
+		struct held_parts held;
+		uint64_t next = next_cut(s, t, &held);
 		if (cuts == CUTS_MAX)
 			next = h->to_ns;
 		u128 drawn = (u128)ENERGY_ONE_PPM * energy_history_uj(h, t, next);
-		slots[SLOT_IDLE].weight += held_ppm ? 0 : drawn;
-		for (size_t i = 0; held_ppm && i < s->n; i++) {
+		bool used = held.use_ppm != 0;
+		uint64_t all_ppm = used ? held.use_ppm : held.share_ppm;
+		slots[SLOT_IDLE].weight += all_ppm ? 0 : drawn;
+		for (size_t i = 0; all_ppm && i < s->n; i++) {
 			const struct energy_use *u = &s->uses[i];
 			if (holds_at(u, t))
 				slots[SLOT_UNITS + i].weight +=
-					drawn * energy_gpu_share_ppm(s, u) / held_ppm;
+					drawn * energy_gpu_part_ppm(s, u, used) /
+					all_ppm;
 		}
 		t = next;
 	}

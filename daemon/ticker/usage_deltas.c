@@ -101,7 +101,7 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 		if (index >= p->gpus)
 			continue;
 		w->gpus[w->gpu_count++] = (struct energy_gpu_share){
-			index, (uint32_t)(found[i].share * ENERGY_ONE_PPM / parts)};
+			index, (uint32_t)(found[i].share * ENERGY_ONE_PPM / parts), 0};
 		use->gpu_count++;
 	}
 }

@@ -100,6 +100,9 @@ static void new_life(struct world *w, size_t i)
 		w->life[i].gpu[g] = (struct energy_gpu_share){
 			.gpu = (uint32_t)below(r, GPUS),
 			.share_ppm = (uint32_t)below(r, ENERGY_ONE_PPM + 1),
+			.use_ppm = one_in(r, 2)
+					   ? 0
+					   : (uint32_t)below(r, ENERGY_ONE_PPM + 1),
 		};
 	w->life[i].ended_ns = w->life[i].started_ns + 1 + below(r, 20 * SEC);
 	energy_account_init(&w->s.unit[i], ENERGY_KEYS_RESERVED + w->keys++);

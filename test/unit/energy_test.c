@@ -239,8 +239,8 @@ static void a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device(void *
 {
 	struct bed *b = *state;
 	struct energy_meter gpus[] = {{1, 300 * WATT}, {1, 90 * WATT}, {0, 7 * WATT}};
-	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM}, a = {1, 142857},
-				c = {1, 428571};
+	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM, 0}, a = {1, 142857, 0},
+				c = {1, 428571, 0};
 	b->tick.gpus = gpus;
 	b->tick.gpu_count = 3;
 	b->c.idle_uw[ENERGY_GPU] = 14 * WATT;
@@ -277,7 +277,7 @@ static void a_gpu_is_charged_by_what_it_took_while_it_was_held(void **state)
 	struct bed *b = *state;
 	struct energy_history h = burst_of_a_device();
 	struct energy_meter gpu = {1, 155 * WATT};
-	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM};
+	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM, 0};
 	b->tick.t0_ns = SEC;
 	b->tick.t1_ns = 2 * SEC;
 	b->tick.gpus = &gpu;
@@ -300,7 +300,7 @@ static void who_shares_a_gpu_shares_what_it_took_meanwhile(void **state)
 	struct bed *b = *state;
 	struct energy_history h = burst_of_a_device();
 	struct energy_meter gpu = {1, 155 * WATT};
-	struct energy_gpu_share one = {0, 100000}, three = {0, 300000};
+	struct energy_gpu_share one = {0, 100000, 0}, three = {0, 300000, 0};
 	b->tick.t0_ns = SEC;
 	b->tick.t1_ns = 2 * SEC;
 	b->tick.gpus = &gpu;
@@ -322,6 +322,43 @@ static void who_shares_a_gpu_shares_what_it_took_meanwhile(void **state)
 	assert_int_equal(tick(b), 0);
 	assert_in_range(settled(b, 1, ENERGY_GPU), 90 * WATT + 155 * WATT * 3 / 4 - 1,
 			90 * WATT + 155 * WATT * 3 / 4 + 1);
+}
+
+static void
+what_is_measured_of_a_shared_gpu_divides_all_but_its_idle_power(void **state)
+{
+	struct bed *b = *state;
+	struct energy_history h = burst_of_a_device();
+	struct energy_meter gpu = {1, 155 * WATT};
+	struct energy_gpu_share four = {0, 400000, 900000}, three = {0, 300000, 100000};
+	b->tick.t0_ns = SEC;
+	b->tick.t1_ns = 2 * SEC;
+	b->tick.gpus = &gpu;
+	b->tick.gpu_count = 1;
+	b->use[0].gpus = &four;
+	b->use[1].gpus = &three;
+	b->use[0].gpu_count = b->use[1].gpu_count = 1;
+	b->c.idle_uw[ENERGY_GPU] = 55 * WATT;
+	assert_int_equal(tick(b), 0);
+	/* idle power by slices, 3 of 10 are nobody's; the rest 9 to 1 */
+	assert_int_equal(settled(b, 0, ENERGY_GPU), 22 * WATT + 90 * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 16500000 + 10 * WATT);
+	assert_int_equal(b->node.idle.settled_uj[ENERGY_GPU], 16500000);
+	/* the same by the device's history */
+	b->c.idle_uw[ENERGY_GPU] = 0;
+	b->tick.histories = &h;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU), 112 * WATT + 139500000);
+	/* who did nothing of what others did pays nothing of it */
+	three.use_ppm = 0;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 26500000 + 15500000);
+	/* while nobody does anything they pay by slices */
+	four.use_ppm = 0;
+	b->tick.histories = NULL;
+	gpu.energy_uj = 70 * WATT;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 42000000 + 30 * WATT);
 }
 
 static void the_host_sensor_includes_gpus_only_when_declared(void **state)
@@ -628,7 +665,7 @@ another_host_sensor_gives_no_provisional_share_before_its_first_close(void **sta
 static void wrong_input_changes_nothing(void **state)
 {
 	struct bed *b = *state;
-	struct energy_gpu_share bad = {5, 1};
+	struct energy_gpu_share bad = {5, 1, 0};
 	b->tick.package = (struct energy_meter){1, 10 * WATT};
 	b->use[0].cpu_ns = SEC;
 	assert_int_equal(tick(b), 0);
@@ -668,6 +705,7 @@ int main(void)
 		TEST(a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device),
 		TEST(a_gpu_is_charged_by_what_it_took_while_it_was_held),
 		TEST(who_shares_a_gpu_shares_what_it_took_meanwhile),
+		TEST(what_is_measured_of_a_shared_gpu_divides_all_but_its_idle_power),
 		TEST(the_host_sensor_includes_gpus_only_when_declared),
 		TEST(a_host_interval_is_split_also_to_units_that_ended_in_it),
 		TEST(without_a_package_sensor_the_host_follows_activity),
