@@ -31,7 +31,7 @@ uint64_t gpu_readings_charged_ns(const struct gpu_readings *r, uint64_t now_ns);
 /* The other values of a device, as of its last reading; read_ns 0: there is none. */
 struct gpu_reading {
 	uint64_t read_ns, used_ns; /* boot time; of the reading that was used before */
-	uint32_t have;             /* bits 1 << enum child_gpu_value */
+	uint64_t have;             /* bits 1 << enum child_gpu_value */
 	uint64_t value[CHILD_GPU_VALUES];
 };
 /* As of gpu_readings_take(). NULL: no such device */

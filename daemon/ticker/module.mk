@@ -7,6 +7,7 @@ libticker_SRCS += daemon/ticker/collector_energy.c
 libticker_SRCS += daemon/ticker/energy_page_fill.c
 libticker_SRCS += daemon/ticker/gpu_readings.c
 libticker_SRCS += daemon/ticker/gpu_use.c
+libticker_SRCS += daemon/ticker/gpu_weights.c
 libticker_SRCS += daemon/ticker/node_use.c
 libticker_SRCS += daemon/ticker/tick_thread.c
 libticker_SRCS += daemon/ticker/ticker.c

@@ -15,6 +15,7 @@
 #include "daemon/steps_energy.h"
 #include "daemon/ticker/gpu_readings.h"
 #include "daemon/ticker/gpu_use.h"
+#include "daemon/ticker/gpu_weights.h"
 #include "daemon/ticker/node_use.h"
 #include "daemon/ticker/usage_deltas.h"
 #include "daemon/unit_gpus.h"
@@ -52,6 +53,7 @@ struct ticker {
 	uint32_t cut_said;
 	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
+	struct gpu_weights *gpu_weights;   /* likewise */
 };
 
 /* Our first tick begins at an earlier daemon's last one: sensors and the kernel
@@ -105,6 +107,7 @@ void ticker_free(struct ticker *t)
 	meters_free(t->meters);
 	gpu_maps_free(t->gpu_maps);
 	gpu_readings_free(t->gpu_readings);
+	gpu_weights_free(t->gpu_weights);
 	usage_deltas_done(&t->deltas);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
@@ -257,6 +260,11 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 		t->gpu_maps = gpu_maps_new(t->env);
 	if (p.gpus_by_driver && !t->gpu_readings)
 		t->gpu_readings = gpu_readings_new(t->env);
+	if (p.gpus_by_driver && !t->gpu_weights)
+		t->gpu_weights = gpu_weights_new(t->env);
+	if (t->gpu_weights)
+		gpu_weights_take(t->gpu_weights, p.gpus);
+	p.gpu_weights = t->gpu_weights;
 	p.gpu_maps = t->gpu_maps;
 	if (t->gpu_readings)
 		p.gpus_from_ns = gpu_readings_charged_ns(t->gpu_readings, t1_ns);

@@ -84,6 +84,24 @@ static int find_gpus(struct usage_deltas *w, const struct usage_deltas_params *p
 				NULL);
 }
 
+/* Instances of a divided device (MIG) by what ceems-gpu tells of them; while it has not
+ * told, in equal parts. */
+static struct gpu_weight weigh_gpu(const struct usage_deltas_params *p,
+				   const struct gpu_use *use, uint32_t device,
+				   bool mapped)
+{
+	const struct gpu *g = use->gpu;
+	struct gpu_weight w;
+
+	if (!mapped || g->instance == GPUS_NONE ||
+	    !gpu_weights_of(p->gpu_weights, device, g->instance, &w))
+		w = (struct gpu_weight){
+			ENERGY_ONE_PPM / (mapped && g->parts ? g->parts : 1), 0};
+	w.share_ppm = (uint32_t)(use->share * w.share_ppm);
+	w.use_ppm = (uint32_t)(use->share * w.use_ppm);
+	return w;
+}
+
 static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *p,
 		      const struct unit *unit, struct energy_use *use)
 {
@@ -96,12 +114,11 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 		const struct gpu *g = found[i].gpu;
 		uint32_t index =
 			mapped && g->smi_index != GPUS_NONE ? g->smi_index : g->index;
-		/* instances of a divided device: in equal parts */
-		double parts = mapped && g->parts ? g->parts : 1;
 		if (index >= p->gpus)
 			continue;
-		w->gpus[w->gpu_count++] = (struct energy_gpu_share){
-			index, (uint32_t)(found[i].share * ENERGY_ONE_PPM / parts), 0};
+		struct gpu_weight part = weigh_gpu(p, &found[i], index, mapped);
+		w->gpus[w->gpu_count++] =
+			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;
 	}
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/ticker/gpu_weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/energy.h"
+#include "daemon/sources/child_link.h"
+#include "daemon/sources/meters.h"
+
+/* Below this mean use of a whole device its counters' noise would divide its energy. */
+#define LEAST_USE_PPM (ENERGY_ONE_PPM / 100)
+
+struct instance_weight {
+	uint32_t gi;
+	struct gpu_weight weight;
+};
+
+struct device_weights {
+	uint32_t count;
+	struct instance_weight instance[CHILD_GPU_INSTANCES_MAX];
+};
+
+struct gpu_weights {
+	const struct env *env;
+	struct device_weights device[METERS_GPUS];
+	union {
+		struct child_gpu_instances m;
+		char bytes[sizeof(struct child_gpu_instances) +
+			   CHILD_GPU_INSTANCES_MAX * sizeof(struct child_gpu_instance)];
+	} in;
+};
+
+struct gpu_weights *gpu_weights_new(const struct env *env)
+{
+	struct gpu_weights *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->env = env;
+	return w;
+}
+
+void gpu_weights_free(struct gpu_weights *w)
+{
+	free(w);
+}
+
+/* One place for each GPU instance; slices 0: how many it has is unknown. */
+static uint32_t list_instances(const struct child_gpu_instances *m,
+			       const struct child_gpu_instance **ret, uint32_t *slices)
+{
+	uint32_t n = 0;
+
+	*slices = 0;
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		if (n && ret[n - 1]->gi == m->items[i].gi)
+			continue;
+		ret[n++] = &m->items[i];
+		*slices += m->items[i].slices;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!ret[i]->slices)
+			*slices = 0;
+	}
+	return n;
+}
+
+static bool is_profile_known(const struct child_gpu_profile *p, uint64_t now_ns)
+{
+	return p->have >> CHILD_GPU_SM & 1 && now_ns <= p->at_ns + CHILD_GPU_STALE_NS;
+}
+
+/* How busy its multiprocessors were between the last samples: a second, as the tick. */
+static void weigh_use(struct device_weights *d, const struct child_gpu_instance **list,
+		      uint32_t n, uint32_t slices, uint64_t now_ns)
+{
+	uint64_t all_ppm = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct child_gpu_profile *p = &list[i]->profile;
+		if (!is_profile_known(p, now_ns))
+			return;
+		all_ppm += (uint64_t)p->ppm[CHILD_GPU_SM] * list[i]->slices;
+	}
+	if (all_ppm < (uint64_t)LEAST_USE_PPM * slices)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		d->instance[i].weight.use_ppm =
+			(uint32_t)((uint64_t)list[i]->profile.ppm[CHILD_GPU_SM] *
+				   list[i]->slices / slices);
+}
+
+static void weigh_device(struct gpu_weights *w, struct device_weights *d)
+{
+	const struct child_gpu_instances *m = &w->in.m;
+	const struct child_gpu_instance *list[CHILD_GPU_INSTANCES_MAX];
+	uint32_t slices;
+
+	d->count = list_instances(m, list, &slices);
+	uint32_t of = m->slices > slices ? m->slices : slices;
+	for (uint32_t i = 0; i < d->count; i++) {
+		uint64_t part = slices ? (uint64_t)ENERGY_ONE_PPM * list[i]->slices / of
+				       : ENERGY_ONE_PPM / d->count;
+		d->instance[i] = (struct instance_weight){
+			list[i]->gi, {.share_ppm = (uint32_t)part}};
+	}
+	if (slices)
+		weigh_use(d, list, d->count, of, w->env->boottime_ns());
+}
+
+void gpu_weights_take(struct gpu_weights *w, uint32_t count)
+{
+	char name[CHILD_NAME_BYTES];
+
+	for (uint32_t i = 0; i < count && i < METERS_GPUS; i++) {
+		w->device[i].count = 0;
+		(void)snprintf(name, sizeof(name), "gpu%u", i);
+		if (w->env->gpu && child_link_get(w->env->gpu, CHILD_GPU_INSTANCES,
+						  name, &w->in, sizeof(w->in)) > 0)
+			weigh_device(w, &w->device[i]);
+	}
+}
+
+bool gpu_weights_of(const struct gpu_weights *w, uint32_t device, uint32_t instance,
+		    struct gpu_weight *ret)
+{
+	if (!w || device >= METERS_GPUS)
+		return false;
+	const struct device_weights *d = &w->device[device];
+	for (uint32_t i = 0; i < d->count; i++) {
+		if (d->instance[i].gi != instance)
+			continue;
+		*ret = d->instance[i].weight;
+		return true;
+	}
+	return false;
+}
