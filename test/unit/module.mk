@@ -300,6 +300,10 @@ drm_gpus_test_LIBS := libbase
 TESTS += amd_metrics_test
 amd_metrics_test_LIBS := libgpu libconf libbase
 amd_metrics_test_PKGS := yaml-0.1
+TESTS += gpu_weights_test
+gpu_weights_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+gpu_weights_test_PKGS := yaml-0.1
+gpu_weights_test_LDFLAGS := -Wl,--wrap=child_link_get
 TESTS += nvml_test
 nvml_test_LIBS := libgpu libconf libbase
 nvml_test_PKGS := yaml-0.1
