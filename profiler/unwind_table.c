@@ -312,7 +312,7 @@ static int list_starts(struct frames *f)
 static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 			 struct frames *f, struct err *err)
 {
-	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf); /* belongs to elf */
+	Dwarf_CFI *cfi = dwarf_getcfi_elf(elf);
 	Dwarf_Addr pc = 0;
 
 	if (!cfi)
@@ -329,6 +329,7 @@ static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 		if (rc == 0 && (next < pc || next - pc >= ALIGNED))
 			rc = add_row(t, most, &(struct unwind_row){.pc = (uint32_t)pc});
 	}
+	(void)dwarf_cfi_end(cfi);
 	if (rc == -E2BIG)
 		return err_set(err, rc, "more than %zu rows", most);
 	return rc < 0 ? err_set(err, rc, "%s", strerror(-rc)) : 0;

@@ -8,6 +8,11 @@ FUZZERS += spool
 spool_fuzz_SRCS := lib/records/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += slurmconf
 slurmconf_fuzz_SRCS := lib/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+ifneq ($(filter libprofiler,$(ARCHIVES)),)
+FUZZERS += elf_file
+elf_file_fuzz_SRCS := profiler/elf_file.c profiler/unwind_table.c lib/err.c
+elf_file_fuzz_PKGS := libdw libelf
+endif
 FUZZERS += elfsym
 elfsym_fuzz_SRCS := cli/tool/elfsym.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += spank_options

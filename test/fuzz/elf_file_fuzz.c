@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Any bytes as a program that is profiled: its call frame information, its segments and
+ * its names. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profiler/elf_file.h"
+#include "profiler/unwind_table.h"
+
+#define MOST 4096
+
+static void check_rows(int fd)
+{
+	struct unwind_table t;
+	struct err err;
+
+	if (unwind_table_read(fd, MOST, &t, &err) < 0 && (t.rows || t.count))
+		abort();
+	if (t.count > MOST)
+		abort();
+	for (size_t i = 0; i < t.count; i++) {
+		if (i && t.rows[i].pc <= t.rows[i - 1].pc)
+			abort();
+		if (unwind_table_find(&t, t.rows[i].pc) != &t.rows[i])
+			abort();
+	}
+	unwind_table_free(&t);
+}
+
+static void check_names(int fd)
+{
+	struct elf_names n;
+	struct err err;
+
+	if (elf_names_read(fd, MOST, &n, &err) == 0) {
+		if (n.count > MOST)
+			abort();
+		for (size_t i = 0; i < n.count; i++) {
+			if (n.symbols[i].name >= n.names_len)
+				abort();
+			(void)elf_names_find(&n, n.symbols[i].address);
+		}
+	}
+	elf_names_free(&n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	struct err err;
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	if (elf_file_segments(fd, segments, &err) > ELF_SEGMENTS_MAX)
+		abort();
+	check_rows(fd);
+	check_names(fd);
+	close(fd);
+	return 0;
+}
