@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "lib/cgroup.h"
+#include "lib/fs.h"
 #include "lib/parse.h"
 
 #define CGROUP_LINES_MAX 64
+#define PROC_CGROUP_BYTES 8192
 
 /* appended by the kernel if the group was removed under a zombie */
 static const char deleted[] = " (deleted)";
@@ -111,4 +113,19 @@ void cgroup_record_share_cpuacct(int rootfd, const struct cgroup_layout *layout,
 	char copy[RECORD_CGROUP_MAX];
 	memcpy(copy, known, strlen(known) + 1); /* known points into the record */
 	record_add_cgroup(r, CGROUP_CPUACCT, copy);
+}
+
+void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret)
+{
+	char path[40], text[PROC_CGROUP_BYTES];
+	struct record r;
+
+	*ret = '\0';
+	(void)snprintf(path, sizeof(path), "%u/cgroup", pid);
+	ssize_t n = fs_read_at(procfd, path, text, sizeof(text), NULL);
+	if (n <= 0)
+		return;
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	if (cgroup_record_paths(text, (size_t)n, &r) > 0 && r.cgroup_count)
+		memcpy(ret, r.cgroups[0].path, RECORD_CGROUP_MAX);
 }

@@ -15,7 +15,6 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 
-#define PROC_CGROUP_BYTES 8192
 #define PIDS_KERNEL UINT32_MAX
 /* The rest is kept for what is the kernel's and nobody's, of each device */
 #define HOLDERS_USUAL (RDMA_HOLDERS_MAX - 2 * RDMA_DEVICES_MAX)
@@ -149,25 +148,6 @@ static void add_device(void *arg, const struct rdma_entry *e)
 	memcpy(d->name, e->name, sizeof(d->name));
 }
 
-/* The step that a process is in; "": none, or it is gone */
-static void step_path_of(const struct env *env, uint32_t pid,
-			 char ret[RECORD_CGROUP_MAX])
-{
-	char path[40], text[PROC_CGROUP_BYTES];
-	struct record r;
-
-	*ret = '\0';
-	if (!pid || pid == PIDS_KERNEL)
-		return;
-	(void)snprintf(path, sizeof(path), "%u/cgroup", pid);
-	ssize_t n = fs_read_at(env->procfd, path, text, sizeof(text), NULL);
-	if (n <= 0)
-		return;
-	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
-	if (cgroup_record_paths(text, (size_t)n, &r) > 0 && r.cgroup_count)
-		memcpy(ret, r.cgroups[0].path, RECORD_CGROUP_MAX);
-}
-
 static int compare_holders(const void *a, const void *b)
 {
 	const struct holder *x = a, *y = b;
@@ -228,7 +208,7 @@ static int make_rows(struct collecting *c, const struct env *env)
 		const struct holder *h = &c->holders[i];
 		struct rdma_row *row = &s->rows[s->row_count++];
 		if (i == 0 || h->pid != c->holders[i - 1].pid)
-			step_path_of(env, h->pid, path);
+			cgroup_step_of_pid(env->procfd, h->pid, path);
 		row->device = h->device;
 		row->port = h->port;
 		row->kernel = h->pid == PIDS_KERNEL;
@@ -290,7 +270,8 @@ static int read_resources(const struct env *env, const atomic_bool *stop,
 	for (; c.device < s->device_count; c.device++)
 		ask_for_device(&c, fd, &sequence, stop);
 	for (size_t i = 0; i < s->counter_count; i++)
-		step_path_of(env, s->counters[i].pid, s->counters[i].path);
+		cgroup_step_of_pid(env->procfd, s->counters[i].pid,
+				   s->counters[i].path);
 	return make_rows(&c, env);
 }
 
