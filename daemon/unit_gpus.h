@@ -44,4 +44,9 @@ void unit_gpus_done(struct unit_gpus *u);
 void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
 		     struct prom *out);
 
+/* Processes on the devices: whose they are, and those on a device that their unit was
+ * not given. */
+void gpu_maps_export_processes(struct gpu_maps *m, struct units *units,
+			       struct prom *out);
+
 #endif

@@ -56,6 +56,18 @@ ok "a job has the figures of the instance that it holds" wait_for 60 has_instanc
 is "which has no power of its own, nor is it known how busy it is" "$(of_instance power_watts)$(of_instance busy_ratio)" ""
 touch "$JOBS/end"
 wait $instance
+# a process on a device that its job was not given
+srun -J intruder sh -c "echo \$\$ >$JOBS/pid.new; mv $JOBS/pid.new $JOBS/pid; while [ ! -e $JOBS/out ]; do sleep 0.05; done" 2>/dev/null &
+intruder=$!
+ok "a job without a device runs" wait_for 60 test -e "$JOBS/pid"
+gpu_machine 'device 0 100 refresh=100' 'device 1 400 refresh=100' 'device 2 0 mig gpm' 'instance 2 3 0 4 60 500' 'instance 2 5 0 3 20 0' \
+	"process 1 $(cat "$JOBS/pid") 0 100 0" "process 1 $$ 0 100 0"
+intruded() { scrape && [ "$(sed -n 's/^ceems_compute_unit_gpu_foreign_processes{.*gpuindex="1".*} //p' "$SCRATCH/metrics")" = 1 ]; }
+ok "its process on one is seen" wait_for 60 intruded
+is "and those of no job are told apart from it" "$(sed -n 's/^ceems_gpu_processes{.*index="1".*owner="\(.*\)"} /\1 /p' "$SCRATCH/metrics" | sort | paste -sd' ')" \
+	"holder 0 other_unit 1 outside 1"
+touch "$JOBS/out"
+wait $intruder
 adds_up() {
 	scrape && awk '/domain="gpu"/ { split($NF, a, "."); v = a[1] * 1000000 + substr(a[2] "000000", 1, 6)
 		if (/^ceems_node_energy_joules_total/) all += v
