@@ -86,7 +86,7 @@ uint32_t perf_kinds_asked(const struct conf_list *names)
 		}                                                                      \
 	}
 
-const struct hardware_kind hardware_kinds[HARDWARE_EVENTS] = {
+const struct hardware_kind hardware_kinds[HARDWARE_NAMED] = {
 	[HARDWARE_CYCLES] = KIND("CpuCycles", "cpucycles_total",
 				 "CPU cycles of the unit's processes"),
 	[HARDWARE_INSTRUCTIONS] = KIND("CpuInstr", "instructions_total",
@@ -133,7 +133,7 @@ const struct hardware_kind hardware_kinds[HARDWARE_EVENTS] = {
 
 uint32_t hardware_kind_mask(const char *name, uint32_t allowed)
 {
-	for (uint32_t i = 0; i < HARDWARE_EVENTS; i++) {
+	for (uint32_t i = 0; i < HARDWARE_NAMED; i++) {
 		if ((allowed & 1u << i) && strcmp(hardware_kinds[i].name, name) == 0)
 			return 1u << i;
 	}

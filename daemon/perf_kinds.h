@@ -40,7 +40,7 @@ struct hardware_kind {
 	const char *name;
 	struct prom_family family;
 };
-extern const struct hardware_kind hardware_kinds[HARDWARE_EVENTS];
+extern const struct hardware_kind hardware_kinds[HARDWARE_NAMED];
 
 /* The bit of the event with this name among those of allowed; 0: there is none. */
 uint32_t hardware_kind_mask(const char *name, uint32_t allowed);

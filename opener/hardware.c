@@ -13,14 +13,27 @@
 
 #include "lib/cleanup.h"
 
-/* The first of a group is disabled, and the others with it. */
-static int open_hardware_event(enum hardware_event event, int cpu, int leader)
+static struct hardware_raw source_of(const struct hardware *h,
+				     enum hardware_event event)
 {
+	if (event >= HARDWARE_RAW)
+		return h->raws.event[event - HARDWARE_RAW];
 	const struct hardware_source *s = &hardware_sources[event];
+	return (struct hardware_raw){
+		.type = s->type, .config = s->config, .leads = s->leads};
+}
+
+/* The first of a group is disabled, and the others with it. */
+static int open_hardware_event(const struct hardware *h, enum hardware_event event,
+			       int cpu, int leader)
+{
+	const struct hardware_raw s = source_of(h, event);
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
-		.type = s->type,
-		.config = s->config,
+		.type = s.type,
+		.config = s.config,
+		.config1 = s.config1,
+		.config2 = s.config2,
 		.disabled = leader < 0,
 		.exclude_hv = 1,
 	};
@@ -64,10 +77,11 @@ static void close_probed(struct probed_group *g)
 		close(g->fds[--g->count]);
 }
 
-static int begin_group(struct hardware_control *c, enum hardware_event event,
+static int begin_group(struct hardware *h, enum hardware_event event,
 		       struct probed_group *g)
 {
-	int fd = open_hardware_event(event, 0, -1);
+	struct hardware_control *c = &h->layout;
+	int fd = open_hardware_event(h, event, 0, -1);
 
 	close_probed(g);
 	if (fd < 0)
@@ -79,33 +93,37 @@ static int begin_group(struct hardware_control *c, enum hardware_event event,
 }
 
 /* A group that the CPU cannot count at once is refused: then the event is alone. */
-static int probe_event(struct hardware_control *c, enum hardware_event event,
+static int probe_event(struct hardware *h, enum hardware_event event,
 		       struct probed_group *g)
 {
-	if (hardware_sources[event].leads || !g->count || g->count == HARDWARE_MEMBERS)
-		return begin_group(c, event, g);
-	int fd = open_hardware_event(event, 0, g->fds[0]);
+	struct hardware_control *c = &h->layout;
+
+	if (source_of(h, event).leads || !g->count || g->count == HARDWARE_MEMBERS)
+		return begin_group(h, event, g);
+	int fd = open_hardware_event(h, event, 0, g->fds[0]);
 	if (fd < 0)
-		return begin_group(c, event, g);
+		return begin_group(h, event, g);
 	g->fds[g->count++] = fd;
 	c->group_events[c->groups - 1] |= 1u << event;
 	c->events++;
 	return 0;
 }
 
-int hardware_probe(struct hardware *h, uint32_t mask, struct err *err)
+int hardware_probe(struct hardware *h, uint32_t mask, const struct hardware_raws *raws,
+		   struct err *err)
 {
 	struct hardware_control *c = &h->layout;
 	struct probed_group group = {.count = 0};
 	int first = 0;
 
-	*h = (struct hardware){.leaders = -1, .leaders_put = -1};
+	*h = (struct hardware){.raws = *raws, .leaders = -1, .leaders_put = -1};
+	mask = (mask & ~HARDWARE_RAW_MASK) | hardware_raws_mask(raws);
 	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
-		if (hardware_sources[e].leads)
+		if (source_of(h, (enum hardware_event)e).leads)
 			close_probed(&group);
 		if (!(mask & 1u << e))
 			continue;
-		c->refused[e] = probe_event(c, (enum hardware_event)e, &group);
+		c->refused[e] = probe_event(h, (enum hardware_event)e, &group);
 		if (!first)
 			first = c->refused[e];
 	}
@@ -170,15 +188,16 @@ static int send_leaders(int to, uint32_t group, struct leader_batch *b)
 }
 
 /* The map keeps all of them. Returns the leader, or -ENXIO: the CPU is off. */
-static int open_group_on(const struct hardware_control *c, uint32_t group,
-			 uint32_t first, uint32_t cpu, int events_map, uint32_t cpus)
+static int open_group_on(const struct hardware *h, uint32_t group, uint32_t first,
+			 uint32_t cpu, int events_map, uint32_t cpus)
 {
 	auto_close int leader = -1;
 
 	for (uint32_t e = 0, n = first; e < HARDWARE_EVENTS; e++) {
-		if (!(c->group_events[group] & 1u << e))
+		if (!(h->layout.group_events[group] & 1u << e))
 			continue;
-		int fd = open_hardware_event((enum hardware_event)e, (int)cpu, leader);
+		int fd = open_hardware_event(h, (enum hardware_event)e, (int)cpu,
+					     leader);
 		if (fd < 0)
 			return fd == -ENODEV ? -ENXIO : fd;
 		uint32_t key = n++ * cpus + cpu;
@@ -200,7 +219,7 @@ static int open_group(struct hardware *h, uint32_t group, uint32_t first,
 	int rc = 0;
 
 	for (uint32_t cpu = 0; cpu < cpus && rc >= 0; cpu++) {
-		rc = open_group_on(&h->layout, group, first, cpu, events_map, cpus);
+		rc = open_group_on(h, group, first, cpu, events_map, cpus);
 		if (rc == -ENXIO) {
 			rc = 0;
 			continue;

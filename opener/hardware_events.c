@@ -11,7 +11,7 @@
 
 /* What CEEMS calls hits are the kernel's accesses. The last level's pairs are apart:
  * Intel has two registers for what such an event selects. */
-const struct hardware_source hardware_sources[HARDWARE_EVENTS] = {
+const struct hardware_source hardware_sources[HARDWARE_NAMED] = {
 	[HARDWARE_CYCLES] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, true},
 	[HARDWARE_INSTRUCTIONS] = {PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS,
 				   false},

@@ -29,6 +29,8 @@ struct options {
 	uint64_t link_fd;
 	uint64_t slots, perf_hardware;
 	bool io_metrics, io_latency, network_metrics, perf;
+	char *perf_raw;
+	struct hardware_raws raws; /* of perf_raw */
 	char *path_cgroupfs, *path_procfs;
 };
 
@@ -55,6 +57,10 @@ static const struct conf_opt opener_options[] = {
 	    "With --collector.perf: also these hardware and cache events, a bit each "
 	    "in the order of doc/ebpf.md; 524287 are all.",
 	    .max = HARDWARE_GENERAL_MASK | HARDWARE_CACHE_MASK),
+	ROW("collector.perf.raw-events", CONF_STRING, perf_raw, "",
+	    "With --collector.perf: also these, as "
+	    "TYPE:CONFIG:CONFIG1:CONFIG2:LEADS,... in decimal "
+	    "(perf_event_open(2)); LEADS is 1 for the first of a group."),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
 	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
@@ -171,14 +177,15 @@ static int open_perf(const struct options *o, bool by_cpuacct, const struct grou
 	const struct perf_request request = {.groups_map = g->groups_map,
 					     .slots = (uint32_t)o->slots,
 					     .by_cpuacct = by_cpuacct,
-					     .hardware = (uint32_t)o->perf_hardware};
+					     .hardware = (uint32_t)o->perf_hardware,
+					     .raws = o->raws};
 	struct perf perf = {0};
 	struct err err = {""};
 	int rc = perf_open(&perf, &request, &err);
 
 	m.detail[PERF_DETAIL_STRIPES] = perf.stripes;
 	hand_over(o, &m, perf.fds, rc, &err, "software events can be counted");
-	if (rc == 0 && request.hardware)
+	if (rc == 0 && (request.hardware || request.raws.count))
 		hand_over_hardware(o, &perf);
 	perf_close(&perf);
 	return rc;
@@ -243,6 +250,11 @@ int main(int argc, char *argv[])
 	if (o.slots & (o.slots - 1)) {
 		log_error("--collector.ebpf.slots=%llu: not a power of two",
 			  (unsigned long long)o.slots);
+		status = PROGRAM_USAGE;
+	} else if (hardware_raws_parse(o.perf_raw, &o.raws) < 0) {
+		log_error("--collector.perf.raw-events=%s: must be at most %u times "
+			  "TYPE:CONFIG:CONFIG1:CONFIG2:LEADS",
+			  o.perf_raw, HARDWARE_RAW_MAX);
 		status = PROGRAM_USAGE;
 	} else {
 		status = open_and_hand_over(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;

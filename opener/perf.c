@@ -134,9 +134,9 @@ int perf_open(struct perf *p, const struct perf_request *request, struct err *er
 	int rc = cpus < 0 ? cpus : load_prepare(err);
 	if (rc < 0)
 		return rc;
-	if (request->hardware)
+	if (request->hardware || request->raws.count)
 		p->hardware_rc = hardware_probe(&p->hardware, request->hardware,
-						&p->hardware_err);
+						&request->raws, &p->hardware_err);
 	rc = load_perf(p, request, (uint32_t)cpus, err);
 	if (rc < 0 && p->hardware_rc == 0) {
 		p->hardware_rc = rc;

@@ -28,6 +28,7 @@ struct perf_request {
 	uint32_t slots;    /* as it has */
 	bool by_cpuacct;   /* tasks belong to the slot of their cpuacct group (v1) */
 	uint32_t hardware; /* mask of enum hardware_event; 0: none */
+	struct hardware_raws raws;
 };
 
 /* Loads and attaches them. Errors as groups_open(). Hardware events that cannot be had

@@ -24,7 +24,7 @@ static void put_unit_events(const struct env *env, const struct unit *unit,
 		{"uuid", unit->id},
 		{"event", NULL}};
 
-	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
+	for (uint32_t e = 0; e < HARDWARE_NAMED; e++) {
 		if (!(asked & t->events & 1u << e))
 			continue;
 		prom_family(out, &hardware_kinds[e].family);
@@ -51,7 +51,7 @@ static void put_event_states(const struct env *env, struct prom *out)
 		"Whether the CPUs' hardware events are enabled, since a unit asks"};
 	const struct prom_label hostname = {"hostname", env->hostname};
 
-	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
+	for (uint32_t e = 0; e < HARDWARE_NAMED; e++) {
 		const struct prom_label labels[] = {hostname,
 						    {"event", hardware_kinds[e].name}};
 		enum hardware_state state = unit_hardware_state(env->unit_hardware, e);

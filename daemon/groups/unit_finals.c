@@ -260,10 +260,10 @@ static void fill_hardware(const struct unit_finals *f, uint32_t unit,
 	struct hardware_total t;
 	uint64_t enabled_ns = 0, running_ns = 0;
 
-	_Static_assert(COUNT_HARDWARE + HARDWARE_EVENTS == COUNT_EVENTS_ENABLED_NS,
+	_Static_assert(COUNT_HARDWARE + HARDWARE_NAMED == COUNT_EVENTS_ENABLED_NS,
 		       "room for all events");
 	unit_hardware_total(env->unit_hardware, unit, &t);
-	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
+	for (uint32_t e = 0; e < HARDWARE_NAMED; e++) {
 		if (!(asked & t.events & 1u << e))
 			continue;
 		report_count_set(c, COUNT_HARDWARE + e, t.values[e]);

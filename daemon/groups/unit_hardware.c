@@ -102,7 +102,11 @@ static void put_event_names(struct buf *out, uint32_t events)
 	for (uint32_t e = 0; e < HARDWARE_EVENTS; e++) {
 		if (!(events & 1u << e))
 			continue;
-		buf_printf(out, "%s%s", between, hardware_kinds[e].name);
+		if (e >= HARDWARE_RAW)
+			buf_printf(out, "%sraw event %u", between,
+				   e - HARDWARE_RAW + 1);
+		else
+			buf_printf(out, "%s%s", between, hardware_kinds[e].name);
 		between = ", ";
 	}
 }

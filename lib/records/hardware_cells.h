@@ -40,10 +40,14 @@ enum hardware_event {
 	HARDWARE_ITLB_READ_MISSES,
 	HARDWARE_BPU_READS,
 	HARDWARE_BPU_READ_MISSES,
-	HARDWARE_EVENTS
+	HARDWARE_RAW, /* the first of those that a file names (hardware_raw.h) */
+	HARDWARE_EVENTS = HARDWARE_RAW + 12
 };
+#define HARDWARE_NAMED HARDWARE_RAW /* all before */
+#define HARDWARE_RAW_MAX (HARDWARE_EVENTS - HARDWARE_RAW)
 #define HARDWARE_GENERAL_MASK ((1u << HARDWARE_L1D_READS) - 1)
-#define HARDWARE_CACHE_MASK ((1u << HARDWARE_EVENTS) - (1u << HARDWARE_L1D_READS))
+#define HARDWARE_CACHE_MASK ((1u << HARDWARE_RAW) - (1u << HARDWARE_L1D_READS))
+#define HARDWARE_RAW_MASK ((1u << HARDWARE_EVENTS) - (1u << HARDWARE_RAW))
 #define HARDWARE_GROUPS_MAX HARDWARE_EVENTS /* if each is alone */
 
 /* One stripe of one group */

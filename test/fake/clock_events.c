@@ -8,7 +8,7 @@
 
 #define NO_SUCH_EVENT 999u
 
-const struct hardware_source hardware_sources[HARDWARE_EVENTS] = {
+const struct hardware_source hardware_sources[HARDWARE_NAMED] = {
 	[HARDWARE_CYCLES] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true},
 	[HARDWARE_INSTRUCTIONS] = {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, false},
 	[HARDWARE_REF_CYCLES] = {PERF_TYPE_SOFTWARE, NO_SUCH_EVENT, false},
