@@ -224,6 +224,10 @@ const struct conf_opt options_table[] = {
 	ROW("collector.perf.cache-profilers", CONF_LIST, perf_cache_profilers, "",
 	    "Only these cache events: " CACHE_KIND_NAMES ". May be repeated. Empty: "
 	    "all that the CPU has."),
+	ROW("collector.perf.raw-events-file", CONF_STRING, perf_raw_file, "",
+	    "YAML file of figures that are sums of these CPUs' own events "
+	    "(doc/perf_events.md), of units that have hardware events. Implies "
+	    "--collector.perf. Empty: none."),
 	ROW("collector.perf.env-var", CONF_LIST, perf_env_vars, "",
 	    "Units with one of these environment variables, with any value, ask for "
 	    "performance counters. plugstack.conf must carry it (env=). May be "

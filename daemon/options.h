@@ -66,6 +66,7 @@ struct options {
 	bool perf_software;
 	struct conf_list perf_software_profilers; /* names of perf_kinds */
 	bool perf_hardware, perf_cache;
+	char *perf_raw_file; /* "": none */
 	/* names of hardware_kinds */
 	struct conf_list perf_hardware_profilers, perf_cache_profilers;
 	struct conf_list perf_env_vars;

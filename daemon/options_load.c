@@ -253,7 +253,7 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 	/* with an aggregator's URL something must be sent */
 	if (o.aggregator_urls.count)
 		o.reports_enabled = true;
-	if (o.perf_software || o.perf_hardware || o.perf_cache)
+	if (o.perf_software || o.perf_hardware || o.perf_cache || *o.perf_raw_file)
 		o.collector_perf = true;
 	if (o.rdma_stats)
 		o.collector_rdma = true;

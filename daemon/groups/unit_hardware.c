@@ -211,11 +211,11 @@ uint32_t unit_hardware_asked(const struct options *o, const struct unit *unit)
 
 	if ((o->perf_hardware && !o->perf_env_vars.count) ||
 	    (unit && (unit->flags & RECORD_PERF_HW)))
-		mask |= HARDWARE_GENERAL_MASK;
+		mask |= HARDWARE_GENERAL_MASK | HARDWARE_RAW_MASK;
 	if ((o->perf_cache && !o->perf_env_vars.count) ||
 	    (unit && (unit->flags & RECORD_PERF_CACHE)))
 		mask |= HARDWARE_CACHE_MASK;
-	return mask & hardware_kinds_opened(o);
+	return mask & (hardware_kinds_opened(o) | HARDWARE_RAW_MASK);
 }
 
 static uint32_t wanted_events(const struct unit_hardware *u)
@@ -259,7 +259,8 @@ static void arm_groups(struct unit_hardware *u, uint32_t groups)
 /* Those of which all groups are armed, and those of which there is none. */
 static uint32_t ready_kinds(const struct unit_hardware *u, uint32_t armed)
 {
-	uint32_t general = groups_of(u->control, u->groups, HARDWARE_GENERAL_MASK);
+	uint32_t general = groups_of(u->control, u->groups,
+				     HARDWARE_GENERAL_MASK | HARDWARE_RAW_MASK);
 	uint32_t cache = groups_of(u->control, u->groups, HARDWARE_CACHE_MASK);
 
 	return ((general & ~armed) ? 0 : RING_ARMED_HARDWARE) |
@@ -434,6 +435,7 @@ void unit_hardware_total(const struct unit_hardware *u, uint32_t unit,
 			ret->events |= 1u << e;
 		}
 	}
+	ret->ran = ret->events;
 	ret->events &= u->counted;
 }
 
@@ -459,6 +461,7 @@ void unit_hardware_slot(const struct unit_hardware *u, uint32_t slot,
 			ret->events |= 1u << e;
 		}
 	}
+	ret->ran = ret->events;
 	ret->events &= u->counted;
 }
 

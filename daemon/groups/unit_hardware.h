@@ -43,7 +43,8 @@ struct unit_hardware;
  * no counter, and never fall. */
 struct hardware_total {
 	uint64_t values[HARDWARE_EVENTS];
-	uint32_t events; /* mask: those that have had a counter for some time */
+	uint32_t ran;    /* mask: those that have had a counter for some time */
+	uint32_t events; /* of these, those that have ever counted on this node */
 	/* of each event's group, unscaled */
 	uint64_t enabled_ns[HARDWARE_EVENTS], running_ns[HARDWARE_EVENTS];
 };
