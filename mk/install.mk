@@ -30,7 +30,8 @@ MAN8 := $(wildcard doc/man/*.8)
 # doc/README.md is the installed README.md: its links hold in the one folder
 INSTALL_DOCS := LICENSE COPYING CONTRIBUTING.md CHANGELOG.md SECURITY.md $(wildcard doc/*.md) $(wildcard doc/*.png)
 COMPLETIONS := contrib/completion/cacct contrib/completion/ceems_tool
-INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml contrib/prometheus/alerts.yaml
+INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml contrib/prometheus/alerts.yaml \
+	contrib/perf/raw_events.yaml
 SUBST = sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
 
 # $(1) mode, $(2) files, $(3) folder: nothing for no files
