@@ -662,7 +662,8 @@ static void take_opened_parts(struct daemon *d)
 					       .io_latency = o->ebpf_io_latency,
 					       .network = o->ebpf_network,
 					       .perf = o->collector_perf,
-					       .hardware = hardware_kinds_opened(o)};
+					       .hardware = hardware_kinds_opened(o),
+					       .raw_events = d->perf_figures.text};
 	int rc = opener_take(&request, parts, &err);
 	if (!rc)
 		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
@@ -681,7 +682,7 @@ static void take_opened_parts(struct daemon *d)
 	if (rc == 0 && o->collector_perf &&
 	    take_perf_slots(d, &parts[OPENER_PERF], &err) < 0)
 		log_warn("perf: %s: no events are counted", err.text);
-	if (rc == 0 && d->perf_slots.slots && request.hardware)
+	if (rc == 0 && d->perf_slots.slots && (request.hardware || *request.raw_events))
 		take_hardware(d, &parts[OPENER_HARDWARE]);
 	opened_parts_close(parts);
 }
@@ -707,6 +708,7 @@ static int open_step_groups(struct daemon *d, struct err *err)
 		rc = unit_hardware_new(&d->env, &d->hardware_slots, &d->unit_hardware,
 				       err);
 	d->env.unit_hardware = d->unit_hardware;
+	d->env.perf_figures = &d->perf_figures;
 	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
 		rc = unit_finals_new(&d->env, &d->unit_finals);
 	d->env.unit_finals = d->unit_finals;
@@ -728,6 +730,8 @@ int daemon_open(struct daemon *d, struct err *err)
 				   &d->privileges, err);
 	if (!rc)
 		rc = signals_open(&d->signalfd, err);
+	if (!rc)
+		rc = perf_figures_open(&d->options, &d->perf_figures, err);
 	if (!rc)
 		take_opened_parts(d);
 	if (!rc && d->options.drop_privileges)
@@ -770,6 +774,7 @@ void daemon_close(struct daemon *d)
 	unit_finals_free(d->unit_finals);
 	counts_page_fill_free(d->counts_page);
 	unit_hardware_free(d->unit_hardware);
+	perf_figures_done(&d->perf_figures);
 	hardware_slots_close(&d->hardware_slots);
 	daemon_energy_close(d);
 	sampler_free(d->sampler);

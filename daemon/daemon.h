@@ -6,6 +6,7 @@
 
 #include "daemon/collector.h"
 #include "daemon/groups/counts_page_fill.h"
+#include "daemon/groups/perf_figures.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_finals.h"
@@ -65,6 +66,7 @@ struct daemon {
 	struct counts_page_fill *counts_page; /* NULL: there is none */
 	struct hardware_slots hardware_slots; /* until unit_hardware has them */
 	struct unit_hardware *unit_hardware;  /* NULL: no PMU is counted */
+	struct perf_figures perf_figures;
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

@@ -55,6 +55,10 @@ static enum program_status check_config(const struct options *o)
 		rc = web_check_config(o->web_config_file, &err);
 	if (rc == 0)
 		rc = courier_check(o, &err);
+	struct perf_figures figures = {.count = 0};
+	if (rc == 0)
+		rc = perf_figures_open(o, &figures, &err);
+	perf_figures_done(&figures);
 	if (rc < 0) {
 		fprintf(stderr, "ceemsd: %s\n", err.text);
 		return PROGRAM_USAGE;

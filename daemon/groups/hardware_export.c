@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "daemon/groups/hardware_export.h"
 
+#include "daemon/groups/perf_figures.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_hardware.h"
 #include "daemon/perf_kinds.h"
@@ -40,6 +41,31 @@ static void put_unit_events(const struct env *env, const struct unit *unit,
 	}
 }
 
+/* They are given to units with hardware events. */
+static void put_event_figures(const struct env *env, const struct unit *unit,
+			      uint32_t asked, const struct hardware_total *t,
+			      struct prom *out)
+{
+	static const struct prom_family family = {
+		"ceems_perf_figure_total", PROM_COUNTER,
+		"Sum of raw events as --collector.perf.raw-events-file has it"};
+	const struct perf_figures *f = env->perf_figures;
+	struct prom_label labels[] = {{"manager", "slurm"},
+				      {"hostname", env->hostname},
+				      {"uuid", unit->id},
+				      {"figure", NULL}};
+	uint64_t value;
+
+	for (uint32_t i = 0; f && i < f->count; i++) {
+		if ((asked & f->figure[i].events) != f->figure[i].events ||
+		    !perf_figure_value(f, i, t, &value))
+			continue;
+		labels[3].value = f->figure[i].name;
+		prom_family(out, &family);
+		prom_put_u64(out, labels, 4, value);
+	}
+}
+
 static void put_event_states(const struct env *env, struct prom *out)
 {
 	static const struct prom_family available = {
@@ -76,6 +102,7 @@ void hardware_export(const struct env *env, struct prom *out)
 			continue;
 		unit_hardware_total(env->unit_hardware, i, &t);
 		put_unit_events(env, unit, asked, &t, out);
+		put_event_figures(env, unit, asked, &t, out);
 	}
 	put_event_states(env, out);
 }

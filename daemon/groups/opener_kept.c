@@ -10,6 +10,7 @@
 
 #include "daemon/groups/opener_link.h"
 #include "lib/cleanup.h"
+#include "lib/crc32c.h"
 #include "lib/fd_store.h"
 
 #define MESSAGE (-1)
@@ -20,10 +21,11 @@
 static const char *kept_name(const struct opener_request *r, unsigned part, int fd,
 			     char ret[FD_STORE_NAME_MAX])
 {
-	size_t n = (size_t)snprintf(ret, FD_STORE_NAME_MAX,
-				    FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d-%x-",
-				    OPENER_VERSION, r->slots, r->io, r->io_latency,
-				    r->network, r->perf, r->hardware);
+	size_t n = (size_t)snprintf(
+		ret, FD_STORE_NAME_MAX, FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d-%x-%x-",
+		OPENER_VERSION, r->slots, r->io, r->io_latency, r->network, r->perf,
+		r->hardware,
+		r->raw_events ? crc32c(0, r->raw_events, strlen(r->raw_events)) : 0);
 
 	if (part < OPENER_PARTS && fd == MESSAGE)
 		(void)snprintf(ret + n, FD_STORE_NAME_MAX - n, "%u-message", part);

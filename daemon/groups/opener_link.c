@@ -21,7 +21,8 @@
 
 static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 {
-	char link[32], count[64], events[64], tree[4096 + 32], proc[4096 + 32];
+	char link[32], count[64], events[64], raw[1024], tree[4096 + 32],
+		proc[4096 + 32];
 	char *const argv[] = {
 		(char *)r->path,
 		link,
@@ -36,6 +37,7 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 				    : "--no-collector.ebpf.network-metrics"),
 		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),
 		events,
+		raw,
 		NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -45,6 +47,8 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 	(void)snprintf(count, sizeof(count), "--collector.ebpf.slots=%u", r->slots);
 	(void)snprintf(events, sizeof(events), "--collector.perf.events=%u",
 		       r->hardware);
+	(void)snprintf(raw, sizeof(raw), "--collector.perf.raw-events=%s",
+		       r->raw_events ? r->raw_events : "");
 	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", r->cgroupfs);
 	(void)snprintf(proc, sizeof(proc), "--path.procfs=%s", r->procfs);
 	posix_spawn_file_actions_init(&actions);

@@ -25,6 +25,7 @@ struct opener_request {
 	bool io_latency;        /* with io */
 	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
 	uint32_t hardware;      /* with perf: mask, also OPENER_HARDWARE */
+	const char *raw_events; /* the same, of hardware_raws_put() */
 };
 
 /* Starts ceems-opener, waits at most OPENER_MS for what it hands over, and for its end.

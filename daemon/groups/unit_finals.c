@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/groups/io_export.h"
+#include "daemon/groups/perf_figures.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_hardware.h"
@@ -252,6 +253,23 @@ static void fill_events(const struct unit_finals *f, uint32_t unit,
 	report_count_set(c, COUNT_CPU_MIGRATIONS, p.migrations);
 }
 
+/* Those for which the records have a place */
+static void fill_figures(const struct perf_figures *f, uint32_t asked,
+			 const struct hardware_total *t, struct report_counts *c)
+{
+	uint64_t value;
+
+	for (uint32_t i = 0; f && i < f->count; i++) {
+		for (unsigned count = COUNT_FP_OPERATIONS;
+		     count <= COUNT_DRAM_READ_BYTES; count++) {
+			if ((asked & f->figure[i].events) == f->figure[i].events &&
+			    strcmp(f->figure[i].name, report_count_name(count)) == 0 &&
+			    perf_figure_value(f, i, t, &value))
+				report_count_set(c, count, value);
+		}
+	}
+}
+
 static void fill_hardware(const struct unit_finals *f, uint32_t unit,
 			  struct report_counts *c)
 {
@@ -263,6 +281,7 @@ static void fill_hardware(const struct unit_finals *f, uint32_t unit,
 	_Static_assert(COUNT_HARDWARE + HARDWARE_NAMED == COUNT_EVENTS_ENABLED_NS,
 		       "room for all events");
 	unit_hardware_total(env->unit_hardware, unit, &t);
+	fill_figures(env->perf_figures, asked, &t, c);
 	for (uint32_t e = 0; e < HARDWARE_NAMED; e++) {
 		if (!(asked & t.events & 1u << e))
 			continue;

@@ -56,6 +56,8 @@ static const char *const report_count_names[REPORT_COUNTS] = {
 	"bpu_read_misses",
 	"events_enabled_ns",
 	"events_running_ns",
+	"fp_operations",
+	"dram_read_bytes",
 	[COUNT_GPU_IDLE_NS] = "gpu_idle_ns",
 	[COUNT_GPU_MEMORY_PEAK_BYTES] = "gpu_memory_peak_bytes",
 	[COUNT_GPU_MEMORY_SIZE_BYTES] = "gpu_memory_size_bytes",

@@ -46,6 +46,9 @@ enum report_count {
 	 * had a counter */
 	COUNT_EVENTS_ENABLED_NS = COUNT_HARDWARE + 19,
 	COUNT_EVENTS_RUNNING_NS,
+	/* figures of raw events with these names (daemon/groups/perf_figures.h) */
+	COUNT_FP_OPERATIONS,
+	COUNT_DRAM_READ_BYTES,
 	/* devices that the unit holds as a whole (daemon/units_report.h) */
 	COUNT_GPU_IDLE_NS = 64,      /* devices x time in which no kernel ran */
 	COUNT_GPU_MEMORY_PEAK_BYTES, /* in use at one time, in all of them together */

@@ -16,16 +16,31 @@ value() { sed -n "s|^ceems_perf_$1{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"
 node_value() { sed -n "s|^ceems_perf_$1{hostname=\"[^\"]*\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
 usage() { cat "$(step_folder cpuacct "$1")/cpuacct.usage"; }
 
+# the kernel's clocks again, by number: three times the nanoseconds, and twice the switches
+cat >"$SCRATCH/raw.yaml" <<'Y'
+cpus:
+  - {vendor: nobody, figures: [{name: other, events: [{config: 1}]}]}
+  - name: this
+    figures:
+      - name: fp_operations
+        events:
+          - {pmu: software, config: 0}
+          - {pmu: software, config: 0, weight: 2}
+      - {name: switches, events: [{pmu: software, config: 0x3, weight: 2}]}
+      - {name: missing, events: [{pmu: no_such_pmu, config: 1}]}
+      - {name: refused, events: [{pmu: software, config: 999}]}
+Y
 keeper=$SCRATCH/keeper # as systemd
 mkdir -m 755 "$keeper"
 python3 test/fake/fd_keeper.py "$keeper" "$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
 	--collector.perf.hardware-events --collector.perf.hardware-cache-events --opener.path="$BUILD/clock_opener" \
-	--reports.enabled --reports.spool="$SCRATCH/spool" \
+	--reports.enabled --reports.spool="$SCRATCH/spool" --collector.perf.raw-events-file="$SCRATCH/raw.yaml" \
 	--unit.linger=10m --unit.min-export=0 </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
 started $daemon
 ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
-like "the events that there are have one line" "$(cat "$SCRATCH/ceemsd.log")" "counts hardware events of units: CpuCycles, CpuInstr, CacheMisses, BranchInstr, BranchMisses, L1DataReadHit; not RefCpuCycles, CacheRef, L1DataReadMiss, "
+like "the events that there are have one line" "$(cat "$SCRATCH/ceemsd.log")" "counts hardware events of units: CpuCycles, CpuInstr, CacheMisses, BranchInstr, BranchMisses, L1DataReadHit, raw event 1, raw event 2, raw event 3; not RefCpuCycles, CacheRef, L1DataReadMiss, "
+like "a figure whose PMU is not here has one, too" "$(cat "$SCRATCH/ceemsd.log")" "missing: this node has no PMU no_such_pmu: this figure is left out"
 armed() { scrape && [ "$(node_value events_armed)" = 1 ]; }
 ok "they are armed from the start, since all units are asked for" wait_for 60 armed
 
@@ -59,6 +74,14 @@ is "an event that the CPU does not have is absent" "$(value ref_cpucycles_total)
 is "and one that never counts anything" "$(value cache_misses_total)" ""
 is "both are said" "$(node_value event_available RefCpuCycles) $(node_value event_available CacheMisses) $(node_value event_available CpuInstr)" "0 0 1"
 
+figure() { sed -n "s|^ceems_perf_figure_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\",figure=\"$1\"} ||p" "$SCRATCH/metrics"; }
+echo "# figures $(figure fp_operations) $(figure switches)"
+# its group is enabled microseconds after that of the cycles, on each CPU
+ok "a figure is the sum of its raw events" [ "$(figure fp_operations)" -ge $((3 * cycles - 3 * cycles / 50)) -a "$(figure fp_operations)" -le $((3 * cycles + 3 * cycles / 50)) ]
+switches=$(value branch_instructions_total)
+ok "each with its weight" [ "$(figure switches)" -ge $((2 * switches - switches / 25)) -a "$(figure switches)" -le $((2 * switches + switches / 25)) ]
+is "one that the CPU refuses is absent" "$(figure refused)$(figure missing)$(figure other)" ""
+
 # one that lives is seen while it runs
 (for c in $controllers; do echo "$BASHPID" >"$(step_folder $c 0)/task_0/cgroup.procs"; done; exec python3 -S -B -c 'while True: pass') &
 loop=$!
@@ -90,6 +113,7 @@ ok "its final report comes" wait_for 120 final
 scrape
 is "with the same counts" "$(finals '.[-1].counts.cpu_cycles')" "$(value cpucycles_total)"
 is "those that were never counted are absent" "$(finals '.[-1].counts | [has("cpu_cycles", "l1d_reads", "events_enabled_ns", "ref_cpu_cycles", "cache_references", "cache_misses")]')" "[true,true,true,false,false,false]"
+is "the figure that records have is there" "$(finals '.[-1].counts.fp_operations')" "$(figure fp_operations)"
 kill "$daemon"
 wait "$daemon"
 is "ceemsd ends well" $? 0
