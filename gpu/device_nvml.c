@@ -166,31 +166,11 @@ static void send_instances(struct device *d)
 		    sizeof(out.m) + v->instance_count * sizeof(out.m.items[0]));
 }
 
-static void send_processes(struct device *d)
-{
-	const struct device_nvml *v = d->more;
-	const struct nvml_processes *l = &v->processes;
-	union {
-		struct child_gpu_processes m;
-		char bytes[sizeof(struct child_gpu_processes) +
-			   CHILD_GPU_PROCESSES_MAX * sizeof(struct child_gpu_process)];
-	} out;
-
-	memset(&out.m, 0, sizeof(out.m));
-	out.m.index = d->out.m.index;
-	out.m.left_out = l->left_out;
-	out.m.read_ns = l->now_ns;
-	memcpy(out.m.uuid, d->out.m.uuid, sizeof(out.m.uuid));
-	memcpy(out.m.items, l->item, l->count * sizeof(l->item[0]));
-	device_send(d, &out.m.head, CHILD_GPU_PROCESSES, l->count,
-		    sizeof(out.m) + l->count * sizeof(out.m.items[0]));
-}
-
 void device_nvml_send(struct device *d)
 {
 	if (d->more->divided)
 		send_instances(d);
-	send_processes(d);
+	process_list_send(&d->more->processes.list, d);
 }
 
 static uint64_t take_event(void *arg)

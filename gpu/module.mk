@@ -15,6 +15,7 @@ libgpu_SRCS += gpu/nvml_mig.c
 libgpu_SRCS += gpu/nvml_more.c
 libgpu_SRCS += gpu/nvml_process.c
 libgpu_SRCS += gpu/options.c
+libgpu_SRCS += gpu/process_list.c
 
 PROGS += ceems-gpu
 ceems-gpu_SRCS := gpu/main.c

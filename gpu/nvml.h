@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "gpu/nvml_abi.h"
+#include "gpu/process_list.h"
 #include "lib/err.h"
 #include "lib/records/child_msg.h"
 
@@ -73,10 +74,8 @@ int nvml_profile(struct nvml *n, nvml_device parent, uint32_t gi, struct nvml_gp
 
 /* {0} is valid. */
 struct nvml_processes {
-	uint32_t count, left_out;
-	uint64_t now_ns;
+	struct process_list list;
 	unsigned long long last_us; /* of the newest sample of their use */
-	struct child_gpu_process item[CHILD_GPU_PROCESSES_MAX]; /* ascending */
 };
 /* Brings the list up to date. instances: NULL on a device that is not divided. */
 int nvml_list_processes(struct nvml *n, nvml_device d,

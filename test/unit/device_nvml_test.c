@@ -266,7 +266,7 @@ static void processes_are_listed_once_and_a_while_after_their_end(void **state)
 	set_machine("device 0 60\nprocess 0 70 50 300 0\nprocess 0 7 0 100 0\n");
 	open_device(&d, 0);
 	assert_int_equal(device_read(&d, &err), 0);
-	struct nvml_processes *l = &d.more->processes;
+	struct process_list *l = &d.more->processes.list;
 	assert_int_equal(l->count, 2);
 	assert_int_equal(l->item[0].pid, 7);
 	assert_int_equal(l->item[0].gi, CHILD_GPU_NONE);
@@ -289,8 +289,8 @@ static void processes_are_listed_once_and_a_while_after_their_end(void **state)
 		    "instance 0 5 0 3 80 3000\nprocess 0 70 50 300 5\n");
 	open_device(&d, 0);
 	assert_int_equal(device_read(&d, &err), 0);
-	assert_int_equal(d.more->processes.count, 1);
-	assert_int_equal(d.more->processes.item[0].gi, 5);
+	assert_int_equal(d.more->processes.list.count, 1);
+	assert_int_equal(d.more->processes.list.item[0].gi, 5);
 	close_device(&d);
 }
 
