@@ -8,6 +8,7 @@
 #include "gpu/amd_metrics.h"
 #include "gpu/device.h"
 #include "gpu/kernel_device.h"
+#include "gpu/kfd.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 
@@ -253,7 +254,19 @@ int amd_read(struct device *d, struct err *err)
 			v = 100;
 		kernel_device_keep(m, f->value, rc, v, f->scale);
 	}
-	if (read_metrics(k, &table, NULL) == 0)
+	bool is_read = read_metrics(k, &table, NULL) == 0;
+	if (is_read)
 		keep_metrics(k, &table, m);
+	if (is_read && k->kfd && k->gpu.partition_count > 1)
+		kfd_take_partitions(k->kfd, table.partition_busy,
+				    k->gpu.partition_count, clock_boottime_ns());
+	if (k->kfd)
+		kfd_read_processes(k, k->kfd);
 	return 0;
+}
+
+void amd_send(struct device *d)
+{
+	if (d->kernel->kfd)
+		kfd_send(d, d->kernel, d->kernel->kfd);
 }

@@ -120,7 +120,8 @@ void kernel_device_identify(const struct kernel_device *k, uint32_t index,
 
 void kernel_device_start(struct device *d, struct kernel_device *k, uint32_t index)
 {
-	static const struct device_ops amd = {.energy = amd_energy, .read = amd_read};
+	static const struct device_ops amd = {
+		.energy = amd_energy, .read = amd_read, .send = amd_send};
 	static const struct device_ops intel = {.energy = intel_energy,
 						.read = intel_read};
 

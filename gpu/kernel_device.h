@@ -10,6 +10,7 @@
 #include "lib/records/child_msg.h"
 
 struct device;
+struct kfd_view;
 
 /* A device that is read by the files of its kernel driver: no library. Of its thread,
  * once that is started. */
@@ -27,9 +28,10 @@ struct kernel_device {
 	/* amd.c: the accumulator's last count, and when it moved */
 	uint64_t counts, moved_ns;
 	bool has_moved;
+	struct kfd_view *kfd; /* NULL: no memory for it, or Intel's */
 };
 
-/* Fills what does not change. */
+/* Fills what does not change. kfd is the caller's. */
 void kernel_device_open(struct kernel_device *k, int sysfd, const struct drm_gpu *g);
 /* What does not change of it in m (zeroed): address, name, device file. */
 void kernel_device_identify(const struct kernel_device *k, uint32_t index,
@@ -55,6 +57,7 @@ void kernel_device_start(struct device *d, struct kernel_device *k, uint32_t ind
 void amd_find_neighbours(struct kernel_device *devices, uint32_t count);
 int amd_energy(struct device *d, uint64_t *ret_uj, struct err *err);
 int amd_read(struct device *d, struct err *err);
+void amd_send(struct device *d);
 
 int intel_energy(struct device *d, uint64_t *ret_uj, struct err *err);
 int intel_read(struct device *d, struct err *err);

@@ -17,6 +17,7 @@
 
 #include "gpu/device.h"
 #include "gpu/kernel_device.h"
+#include "gpu/kfd.h"
 #include "gpu/options.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -120,8 +121,12 @@ static void open_nvml_devices(struct gpu_program *g, uint32_t count)
 static void open_kernel_devices(struct gpu_program *g, int sysfd,
 				const struct drm_gpus *found, uint32_t base)
 {
-	for (uint32_t i = 0; i < found->count; i++)
-		kernel_device_open(&g->kernel_devices[i], sysfd, &found->gpu[i]);
+	for (uint32_t i = 0; i < found->count; i++) {
+		struct kernel_device *k = &g->kernel_devices[i];
+		kernel_device_open(k, sysfd, &found->gpu[i]);
+		if (found->gpu[i].driver == DRM_AMDGPU)
+			k->kfd = calloc(1, sizeof(*k->kfd));
+	}
 	amd_find_neighbours(g->kernel_devices, found->count);
 	for (uint32_t i = 0; i < found->count && base + i < CHILD_GPUS_MAX; i++) {
 		kernel_device_start(new_device(g), &g->kernel_devices[i], base + i);

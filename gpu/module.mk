@@ -8,6 +8,7 @@ libgpu_SRCS += gpu/device.c
 libgpu_SRCS += gpu/device_nvml.c
 libgpu_SRCS += gpu/intel.c
 libgpu_SRCS += gpu/kernel_device.c
+libgpu_SRCS += gpu/kfd.c
 libgpu_SRCS += gpu/nvml.c
 libgpu_SRCS += gpu/nvml_event.c
 libgpu_SRCS += gpu/nvml_gpm.c

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "gpu/device.h"
 #include "gpu/kernel_device.h"
+#include "gpu/kfd.h"
 #include "lib/clock.h"
 #include "test/unit/gpu_tree.h"
 #include "test/unit/unit.h"
@@ -258,6 +260,121 @@ static void intel_has_its_energy_from_hwmon(void **state)
 	assert_int_equal(intel_energy(&devices[0], &uj, &err), -EINVAL);
 }
 
+static struct kfd_view view;
+
+static void put_process(unsigned pid, unsigned gpu_id, const char *bytes,
+			const char *units)
+{
+	char path[128];
+	(void)snprintf(path, sizeof(path), "class/kfd/kfd/proc/%u/vram_%u", pid,
+		       gpu_id);
+	gpu_tree_put(&tree, path, bytes);
+	(void)snprintf(path, sizeof(path),
+		       "class/kfd/kfd/proc/%u/stats_%u/cu_occupancy", pid, gpu_id);
+	gpu_tree_put(&tree, path, units);
+}
+
+static void processes_are_those_that_use_the_device(void **state)
+{
+	(void)state;
+	memset(&view, 0, sizeof(view));
+	add_accelerator(ADDRESS, "0x740f\n", 128);
+	gpu_tree_node(&tree, 1, 111, 0xc100, 128); /* of 38 compute units */
+	put_process(4711, 111, "1048576\n", "19\n");
+	put_process(4712, 111, "0\n", "0\n"); /* on another device */
+	put_process(4713, 111, "4096\n", "1000\n");
+	put_process(4714, 222, "4096\n", "1\n");
+	gpu_tree_put(&tree, "class/kfd/kfd/proc/what/vram_111", "4096\n");
+	open_all();
+	kfd_read_processes(&kernel[0], &view);
+	assert_int_equal(view.processes.count, 2);
+	const struct child_gpu_process *p = view.processes.item;
+	assert_int_equal(p[0].pid, 4711);
+	assert_int_equal(p[0].gi, CHILD_GPU_NONE);
+	assert_int_equal(p[0].memory_bytes, 1048576);
+	assert_int_equal(p[0].busy_ns, 0);
+	assert_int_equal(p[0].ended, 0);
+	assert_int_equal(p[1].pid, 4713);
+	/* between two readings each had its part of the units, at most all of them */
+	uint64_t first_ns = view.last_ns;
+	kfd_read_processes(&kernel[0], &view);
+	uint64_t between_ns = view.last_ns - first_ns;
+	assert_int_equal(p[0].busy_ns, between_ns / 2);
+	assert_int_equal(p[1].busy_ns, between_ns);
+	char path[128];
+	(void)snprintf(path, sizeof(path), "%s/class/kfd/kfd/proc/4711", tree.path);
+	scratch_remove(path);
+	kfd_read_processes(&kernel[0], &view);
+	assert_int_equal(p[0].pid, 4711);
+	assert_int_equal(p[0].ended, 1);
+	assert_int_equal(p[1].ended, 0);
+}
+
+static void partitions_have_their_processes_and_use(void **state)
+{
+	static const uint32_t busy[DRM_PARTITIONS_MAX] = {800000, UINT32_MAX};
+	(void)state;
+	memset(&view, 0, sizeof(view));
+	add_accelerator(ADDRESS, "0x74a1\n", 128);
+	gpu_tree_node(&tree, 1, 111, 0xc100, 128);
+	gpu_tree_node(&tree, 2, 112, 0x1000c100, 129);
+	put_process(4711, 112, "4096\n", "1\n");
+	open_all();
+	kfd_read_processes(&kernel[0], &view);
+	assert_int_equal(view.processes.count, 1);
+	assert_int_equal(view.processes.item[0].gi, 1);
+	kfd_take_partitions(&view, busy, 2, 5 * NSEC_PER_SEC);
+	assert_int_equal(view.partitions[0].have, 0); /* of no time yet */
+	kfd_take_partitions(&view, busy, 2, 6 * NSEC_PER_SEC);
+	assert_int_equal(view.partitions[0].have, 1 << CHILD_GPU_GRAPHICS);
+	assert_int_equal(view.partitions[0].ppm[CHILD_GPU_GRAPHICS], 800000);
+	assert_int_equal(view.partitions[0].covered_ns[CHILD_GPU_GRAPHICS],
+			 NSEC_PER_SEC);
+	assert_int_equal(view.partitions[0].total_ns[CHILD_GPU_GRAPHICS], 800000000);
+	assert_int_equal(view.partitions[1].have, 0);
+	/* a reading after a long time says nothing of it */
+	kfd_take_partitions(&view, busy, 2, 60 * NSEC_PER_SEC);
+	assert_int_equal(view.partitions[0].covered_ns[CHILD_GPU_GRAPHICS],
+			 NSEC_PER_SEC);
+}
+
+/* What a read of its socket would give */
+static void messages_are_whole(void **state)
+{
+	union {
+		struct child_gpu_instances instances;
+		struct child_gpu_processes processes;
+		char bytes[CHILD_MESSAGE_MAX];
+	} in;
+	int pair[2];
+	(void)state;
+	memset(&view, 0, sizeof(view));
+	add_accelerator(ADDRESS, "0x74a1\n", 128);
+	gpu_tree_node(&tree, 1, 111, 0xc100, 128);
+	gpu_tree_node(&tree, 2, 112, 0x1000c100, 129);
+	put_process(4711, 112, "4096\n", "1\n");
+	open_all();
+	kernel[0].kfd = &view;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
+			 0);
+	devices[0].link = pair[0];
+	assert_int_equal(amd_read(&devices[0], &err), 0);
+	amd_send(&devices[0]);
+	ssize_t n = recv(pair[1], &in, sizeof(in), MSG_DONTWAIT);
+	assert_int_equal(child_msg_check(&in, (size_t)n, &err), CHILD_GPU_INSTANCES);
+	assert_int_equal(in.instances.head.count, 2);
+	assert_int_equal(in.instances.slices, 2);
+	assert_int_equal(in.instances.items[1].gi, 1);
+	assert_int_equal(in.instances.items[1].sm_count, 38);
+	assert_string_equal(in.instances.items[1].uuid, ADDRESS "/1");
+	n = recv(pair[1], &in, sizeof(in), MSG_DONTWAIT);
+	assert_int_equal(child_msg_check(&in, (size_t)n, &err), CHILD_GPU_PROCESSES);
+	assert_int_equal(in.processes.head.count, 1);
+	assert_int_equal(in.processes.items[0].pid, 4711);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_tree, remove_tree)
 
 int main(void)
@@ -272,6 +389,9 @@ int main(void)
 		TEST(a_device_that_is_divided_anew_is_opened_anew),
 		TEST(a_device_that_sleeps_is_not_woken),
 		TEST(intel_has_its_energy_from_hwmon),
+		TEST(processes_are_those_that_use_the_device),
+		TEST(partitions_have_their_processes_and_use),
+		TEST(messages_are_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
