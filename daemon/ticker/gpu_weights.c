@@ -65,28 +65,36 @@ static uint32_t list_instances(const struct child_gpu_instances *m,
 	return n;
 }
 
-static bool is_profile_known(const struct child_gpu_profile *p, uint64_t now_ns)
+static bool is_figure_known(const struct child_gpu_instance **list, uint32_t n,
+			    enum child_gpu_figure figure, uint64_t now_ns)
 {
-	return p->have >> CHILD_GPU_SM & 1 && now_ns <= p->at_ns + CHILD_GPU_STALE_NS;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct child_gpu_profile *p = &list[i]->profile;
+		if (!(p->have >> figure & 1) || now_ns > p->at_ns + CHILD_GPU_STALE_NS)
+			return false;
+	}
+	return n > 0;
 }
 
-/* How busy its multiprocessors were between the last samples: a second, as the tick. */
+/* How busy its multiprocessors were between the last samples: a second, as the tick.
+ * AMD's partitions tell of whole compute dies. */
 static void weigh_use(struct device_weights *d, const struct child_gpu_instance **list,
 		      uint32_t n, uint32_t slices, uint64_t now_ns)
 {
+	enum child_gpu_figure figure = CHILD_GPU_SM;
 	uint64_t all_ppm = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct child_gpu_profile *p = &list[i]->profile;
-		if (!is_profile_known(p, now_ns))
-			return;
-		all_ppm += (uint64_t)p->ppm[CHILD_GPU_SM] * list[i]->slices;
-	}
+	if (!is_figure_known(list, n, figure, now_ns))
+		figure = CHILD_GPU_GRAPHICS;
+	if (!is_figure_known(list, n, figure, now_ns))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		all_ppm += (uint64_t)list[i]->profile.ppm[figure] * list[i]->slices;
 	if (all_ppm < (uint64_t)LEAST_USE_PPM * slices)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		d->instance[i].weight.use_ppm =
-			(uint32_t)((uint64_t)list[i]->profile.ppm[CHILD_GPU_SM] *
+			(uint32_t)((uint64_t)list[i]->profile.ppm[figure] *
 				   list[i]->slices / slices);
 }
 

@@ -81,6 +81,9 @@ kfd_generation 2
 ok "another division ends the child" wait_for 60 said 'the partitions have changed'
 ok "and the next one knows it" wait_for 60 eval '[ "$(value ceems_gpu_info "gpuuuid=\"0000:c1:00.0\".*mig=\"true\"")" = 1 ]'
 
+ok "partitions have their compute units" wait_for 60 eval '[ "$(value ceems_gpu_multiprocessors "gpuuuid=\"0000:c1:00.0\"")" = 76 ]'
+is "and their dies" "$(value ceems_gpu_instance_slices 'gpuuuid="0000:c1:00.0".*gpuiid="1"')" 1
+
 # gone
 rm -r "$AMD_SYS/bus/pci/devices/0000:c6:00.0" "$AMD_SYS/bus/pci/drivers/amdgpu/0000:c6:00.0"
 ok "a device that vanishes ends the child" wait_for 60 said '0000:c6:00.0: No such file'

@@ -144,6 +144,30 @@ static void instances_weigh_by_slices_and_by_their_use(void **state)
 	gpu_weights_free(w);
 }
 
+static void partitions_weigh_by_how_busy_their_dies_are(void **state)
+{
+	(void)state;
+	static const uint32_t slices[] = {1, 1};
+	struct env env = lab_env();
+	struct gpu_weights *w = gpu_weights_new(&env);
+	struct child_gpu_instances *m = &said[0].mig.m;
+
+	memset(said, 0, sizeof(said));
+	say_instances(0, 2, slices, (uint32_t[]){UINT32_MAX, UINT32_MAX});
+	m->slices = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		m->items[i].profile.have = 1u << CHILD_GPU_GRAPHICS;
+		m->items[i].profile.ppm[CHILD_GPU_GRAPHICS] = i ? 200000 : 800000;
+	}
+	gpu_weights_take(w, 1);
+	weight_is(w, 1, 500000, 400000);
+	weight_is(w, 2, 500000, 100000);
+	m->items[1].profile.have = 0; /* it does not tell: by dies */
+	gpu_weights_take(w, 1);
+	weight_is(w, 1, 500000, 0);
+	gpu_weights_free(w);
+}
+
 /* ---- histories ------------------------------------------------------------------- */
 
 struct history_unit {
@@ -415,6 +439,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instances_weigh_by_slices_and_by_their_use),
+		cmocka_unit_test(partitions_weigh_by_how_busy_their_dies_are),
 		cmocka_unit_test(
 			over_random_histories_a_device_is_its_units_idle_and_system),
 	};
