@@ -41,6 +41,18 @@ elif [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	is "without capabilities it fails" $? 1
 	like "and names what it takes" "$out" "Operation not permitted"
 	is "in one line" "$(wc -l <<<"$out")" 1
+	if "$BUILD/older_kernel" lockdown true 2>/dev/null; then
+		out=$("$BUILD/older_kernel" lockdown "$BUILD/ceems-opener" 2>&1)
+		is "a kernel that is locked down: it fails" $? 1
+		like "it says what it takes" "$out" "Operation not permitted \\(it takes CAP_BPF and CAP_PERFMON, and a kernel that is not locked down\\)"
+		is "in one line" "$(wc -l <<<"$out")" 1
+		out=$("$BUILD/older_kernel" verifier "$BUILD/ceems-opener" 2>&1)
+		is "a kernel that takes no program: it fails" $? 1
+		like "it says which, and why" "$out" "msg=\"[^\"]*program[^\"]*Invalid argument"
+		is "in one line of bounded length" "$(wc -l <<<"$out") $((${#out} < 600))" "1 1"
+	else
+		skip "a kernel that is locked down" "no filter of system calls can be set here"
+	fi
 	if unshare -m mount -t tmpfs none /sys/kernel/btf 2>/dev/null; then
 		out=$(unshare -m bash -c 'mount -t tmpfs none /sys/kernel/btf && exec "$0"' "$BUILD/ceems-opener" 2>&1)
 		is "without the kernel's BTF it fails" $? 1
