@@ -170,6 +170,18 @@ static uint32_t controllers_of(const struct group_slot *s)
 	       (s->has & GROUP_SLOT_MEMORY ? CGROUP_MEMORY : 0);
 }
 
+/* The kernel programs have the whole path. Where slurmd or ceemsd run in a cgroup
+ * namespace (a container), records and folders have only what is below its root. */
+static uint32_t find_step_of_path(const struct step_groups *g, const char *path,
+				  uint64_t by_ns)
+{
+	uint32_t i = UNITS_NONE;
+
+	for (; path && i == UNITS_NONE; path = strchr(path + 1, '/'))
+		i = steps_find_path_by(g->env->units, path, by_ns);
+	return i;
+}
+
 /* The step that lives or lived in this group. An earlier run of a requeued job had the
  * same path, but ended before this group was made. */
 static uint32_t find_step(const struct step_groups *g, const struct group_slot *s)
@@ -179,7 +191,7 @@ static uint32_t find_step(const struct step_groups *g, const struct group_slot *
 		__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_ENDED
 			? s->ended_ns
 			: UINT64_MAX;
-	uint32_t i = steps_find_path_by(g->env->units, s->path, by_ns);
+	uint32_t i = find_step_of_path(g, s->path, by_ns);
 	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
 
 	return step && (step->state == UNIT_RUNNING ||

@@ -233,6 +233,26 @@ static void a_running_step_ends_with_the_kernels_word(void **state)
 	assert_int_equal(group_stats().unrecorded, 0);
 }
 
+/* slurmd in a container: its records have the path below the namespace's root */
+static void a_step_of_a_cgroup_namespace_is_found(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t slot = play_mkdir("/docker/0123" PATH_V2, 0);
+	uint32_t other = play_mkdir("/docker/4567" PATH_OTHER, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	play_rmdir(slot, 4000, 8192);
+	pass_ms(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 4000);
+	assert_int_equal(group_stats().unrecorded, 0);
+	assert_int_equal(group_stats().lost_stops, 1);
+	/* another step's path is none of its */
+	assert_int_equal(group_stats().used, 1);
+	assert_int_equal(step_groups_step(groups, other), UNITS_NONE);
+}
+
 static void what_the_table_has_had_is_not_counted_again(void **state)
 {
 	const struct units_policy policy = {.max_exported = 16};
@@ -744,6 +764,7 @@ int main(void)
 		TEST(both_hierarchies_of_v1_are_one_step),
 		TEST(a_stop_record_wins),
 		TEST(a_running_step_ends_with_the_kernels_word),
+		TEST(a_step_of_a_cgroup_namespace_is_found),
 		TEST(what_the_table_has_had_is_not_counted_again),
 		TEST(a_step_without_a_record_asks_for_one_walk),
 		TEST(groups_of_others_are_let_go),
