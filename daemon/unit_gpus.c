@@ -323,7 +323,14 @@ static const struct unit_gpu_column {
 	 {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,
 	  "Memory of a device that the unit holds as a whole, or of its instance"},
 	 0},
+	{CHILD_GPU_SM_COUNT,
+	 {"ceems_compute_unit_gpu_sm_count", PROM_GAUGE,
+	  "Multiprocessors, or compute units, of a device that the unit holds as a "
+	  "whole, or of its instance (the driver's count)"},
+	 0},
 };
+
+#define UNIT_GPU_SM_COLUMN (sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]) - 1)
 
 static const struct prom_family unit_gpu_figures[CHILD_GPU_FIGURES] = {
 	[CHILD_GPU_GRAPHICS] = {"ceems_compute_unit_gpu_graphics_active_ratio",
@@ -439,6 +446,10 @@ static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu 
 				prom_family(out, &unit_gpu_columns[c].family);
 		}
 		prom_put_block_u64(out, &use->labels, g->value[values[i].which]);
+	}
+	if (g && g->sm_count) {
+		prom_family(out, &unit_gpu_columns[UNIT_GPU_SM_COLUMN].family);
+		prom_put_block_u64(out, &use->labels, g->sm_count);
 	}
 	if (g)
 		put_unit_figures(use, &g->profile, out);

@@ -29,6 +29,7 @@ ok "a job that holds a device is charged" wait_for 60 is_charged warm
 of_device() { sed -n "s/^ceems_compute_unit_gpu_$1{.*uuid=\"1\".*index=\"0\".*} //p" "$SCRATCH/metrics"; }
 held() { scrape && [ "$(of_device power_watts) $(of_device memory_used_bytes)" = "400 1048576000" ]; }
 ok "a job has the figures of the device that it holds, though it does nothing with it" wait_for 60 held
+is "its multiprocessors are counted by the driver" "$(of_device sm_count)" 132
 is "how busy it is" "$(of_device busy_ratio)" 0.4
 profiled() { scrape && [ "$(of_device sm_active_ratio) $(of_device sm_occupancy_ratio) $(of_device fp64_active_ratio)" = "0.4 0.2 " ]; }
 ok "and by its performance counters, where it tells them" wait_for 60 profiled
@@ -53,6 +54,7 @@ instance=$!
 of_instance() { sed -n "s/^ceems_compute_unit_gpu_$1{.*index=\"2\".*gpuiid=\"3\".*} //p" "$SCRATCH/metrics"; }
 has_instance() { scrape && [ "$(of_instance memory_used_bytes) $(of_instance memory_size_bytes) $(of_instance sm_active_ratio)" = "524288000 42949672960 0.6" ]; }
 ok "a job has the figures of the instance that it holds" wait_for 60 has_instance
+is "its multiprocessors are counted, too" "$(of_instance sm_count)" 64
 is "which has no power of its own, nor is it known how busy it is" "$(of_instance power_watts)$(of_instance busy_ratio)" ""
 touch "$JOBS/end"
 wait $instance
