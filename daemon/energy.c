@@ -27,7 +27,7 @@ void energy_config_defaults(struct energy_config *ret)
 {
 	*ret = (struct energy_config){.idle = ENERGY_IDLE_ALLOCATION};
 	for (size_t d = 0; d < ENERGY_DOMAINS; d++)
-		ret->idle_uw[d] = d == ENERGY_GPU ? 0 : ENERGY_LEARN;
+		ret->idle_uw[d] = ENERGY_LEARN;
 }
 
 void energy_node_init(struct energy_node *node)
@@ -97,12 +97,17 @@ struct energy_account *energy_party(const struct split *s, size_t i)
 }
 
 /* The part of the tick in which the unit ran, by its own timestamps */
+static uint64_t unit_lived_ns(const struct energy_use *u, uint64_t from, uint64_t to)
+{
+	from = u->started_ns > from ? u->started_ns : from;
+	to = u->ended_ns && u->ended_ns < to ? u->ended_ns : to;
+	return to > from ? to - from : 0;
+}
+
 static uint64_t unit_lived_in_tick_ns(const struct energy_tick *t,
 				      const struct energy_use *u)
 {
-	uint64_t from = u->started_ns > t->t0_ns ? u->started_ns : t->t0_ns;
-	uint64_t to = u->ended_ns && u->ended_ns < t->t1_ns ? u->ended_ns : t->t1_ns;
-	return to > from ? to - from : 0;
+	return unit_lived_ns(u, t->t0_ns, t->t1_ns);
 }
 
 static uint64_t active_ns(const struct energy_use *u)
@@ -138,8 +143,10 @@ uint64_t energy_gpu_part_ppm(const struct split *s, const struct energy_use *u,
 
 static u128 gpu_held(const struct split *s, const struct energy_use *u, bool used)
 {
-	return (u128)energy_gpu_part_ppm(s, u, used) *
-	       unit_lived_in_tick_ns(s->tick, u);
+	const struct energy_history *h = s->history;
+	uint64_t ns = h ? unit_lived_ns(u, h->from_ns, h->to_ns)
+			: unit_lived_in_tick_ns(s->tick, u);
+	return (u128)energy_gpu_part_ppm(s, u, used) * ns;
 }
 
 static bool is_device_used(const struct split *s)
@@ -149,6 +156,13 @@ static bool is_device_used(const struct split *s)
 			return true;
 	}
 	return false;
+}
+
+/* The time in which the device's meter measured */
+static uint64_t gpu_time_ns(const struct split *s)
+{
+	return s->history ? s->history->to_ns - s->history->from_ns
+			  : s->tick->t1_ns - s->tick->t0_ns;
 }
 
 static u128 unit_weight(const struct split *s, enum by by, const struct energy_use *u)
@@ -172,6 +186,7 @@ static u128 unit_weight(const struct split *s, enum by by, const struct energy_u
 	case BY_GPU_USED:
 		return gpu_held(s, u, by == BY_GPU_USED);
 	case BY_GPU_DRAWN: /* energy_weigh_drawn() */
+	case BY_GPU_ABOVE_IDLE:
 	case BY_NOBODY:
 		break;
 	}
@@ -188,7 +203,7 @@ static u128 split_capacity(const struct split *s, enum by by)
 	case BY_MEMORY_ALLOCATED:
 		return (u128)to_u64((u128)t->node_memory_kib * 1000) * dt;
 	case BY_GPU:
-		return (u128)ENERGY_ONE_PPM * dt;
+		return (u128)ENERGY_ONE_PPM * gpu_time_ns(s);
 	default:
 		return 0;
 	}
@@ -214,8 +229,8 @@ static void fill_tick(const struct split *s, enum by by)
 	slots[SLOT_ENDED].weight = 0;
 	slots[SLOT_SYSTEM].weight = system_weight(s->tick, by);
 	slots[SLOT_IDLE].weight = all > taken ? all - taken : 0;
-	if (by == BY_GPU_DRAWN)
-		energy_weigh_drawn(s);
+	if (by == BY_GPU_DRAWN || by == BY_GPU_ABOVE_IDLE)
+		energy_weigh_drawn(s, by == BY_GPU_ABOVE_IDLE ? s->gpu_idle_uw : 0);
 }
 
 static void fill_interval(const struct split *s, enum by by)
@@ -339,6 +354,13 @@ uint64_t energy_idle_uw(const struct energy_node *node, const struct energy_conf
 	return known ? ranked_baseline(&node->learner[d]) : 0;
 }
 
+bool energy_learned(const struct energy_learner *l, uint64_t *ret_uw)
+{
+	if (l->windows)
+		*ret_uw = ranked_baseline(l);
+	return l->windows;
+}
+
 /* A source appears, goes or changes, and what was learned about the old one is lost. A
  * source that only pauses keeps it. */
 void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source)
@@ -396,7 +418,8 @@ static const struct rule package = {BY_CPUS, BY_CPU_TIME, BY_ACTIVITY};
 static const struct rule memory = {BY_MEMORY_ALLOCATED, BY_MEMORY, BY_MEMORY};
 static const struct rule device = {BY_GPU, BY_GPU_HELD, BY_GPU_HELD};
 static const struct rule device_used = {BY_GPU, BY_GPU_USED, BY_GPU_USED};
-static const struct rule device_with_history = {BY_GPU, BY_GPU_DRAWN, BY_GPU_DRAWN};
+static const struct rule device_with_history = {BY_GPU, BY_GPU_DRAWN,
+						BY_GPU_ABOVE_IDLE};
 
 static void close_meter(const struct split *s, enum energy_domain d,
 			const struct energy_meter *m, bool quiet)
@@ -419,12 +442,19 @@ static void close_meter(const struct split *s, enum energy_domain d,
 		node->open.package_ticks++;
 }
 
+/* Of the device of this split */
+static uint64_t gpu_idle_uw(const struct split *s)
+{
+	uint64_t uw = s->c->idle_uw[ENERGY_GPU];
+
+	if (uw == ENERGY_LEARN)
+		uw = s->tick->gpu_idle_uw ? s->tick->gpu_idle_uw[s->gpu] : 0;
+	return uw;
+}
+
 static void close_gpus(struct split *s)
 {
 	struct energy_node *node = s->node;
-	uint64_t dt = s->tick->t1_ns - s->tick->t0_ns;
-	uint64_t idle_uw = s->c->idle_uw[ENERGY_GPU];
-	uint64_t idle_uj = idle_uw == ENERGY_LEARN ? 0 : energy_of_power(idle_uw, dt);
 	bool part = s->c->host_includes_gpu &&
 		    node->source[ENERGY_HOST] != ENERGY_NO_SOURCE;
 	for (size_t g = 0; g < s->tick->gpu_count; g++) {
@@ -433,12 +463,16 @@ static void close_gpus(struct split *s)
 			continue;
 		s->gpu = (uint32_t)g;
 		node->source[ENERGY_GPU] = m->source;
-		bool known = s->tick->histories &&
-			     energy_history_covers(&s->tick->histories[g]);
-		const struct rule *rule = known               ? &device_with_history
+		s->history = s->tick->histories && energy_history_covers(
+							   &s->tick->histories[g])
+				     ? &s->tick->histories[g]
+				     : NULL;
+		s->gpu_idle_uw = gpu_idle_uw(s);
+		const struct rule *rule = s->history          ? &device_with_history
 					  : is_device_used(s) ? &device_used
 							      : &device;
-		charge_both(s, ENERGY_GPU, rule, m->energy_uj, idle_uj,
+		charge_both(s, ENERGY_GPU, rule, m->energy_uj,
+			    energy_of_power(s->gpu_idle_uw, gpu_time_ns(s)),
 			    part ? SETTLED_PART : SETTLED);
 		node->measured_uj[ENERGY_GPU] += m->energy_uj;
 		if (part)

@@ -75,9 +75,9 @@ struct energy_config {
 	enum energy_other other;
 	bool host_includes_gpu;
 	uint64_t idle_uw[ENERGY_DOMAINS]; /* microwatts or ENERGY_LEARN. HOST: unused;
-					     GPU: of each device, never learned */
+					     GPU: of each device */
 };
-/* allocation, auto, no GPU in host, all idle powers learned, GPU 0 */
+/* allocation, auto, no GPU in host, all idle powers learned */
 void energy_config_defaults(struct energy_config *ret);
 
 /* ---- state: fixed width, no pointers, may live in a mapping. All zero = new --------
@@ -192,6 +192,7 @@ struct energy_tick {
 	struct energy_meter package, dram, psys; /* sums over packages */
 	const struct energy_meter *gpus;         /* one per device */
 	const struct energy_history *histories;  /* one per device; NULL: none */
+	const uint64_t *gpu_idle_uw;             /* learned, one per device; NULL: 0 */
 	size_t gpu_count;
 	bool host_fresh; /* the host sensor is answering: give provisional shares */
 	bool partial;    /* part of the use is not measured, so nothing is learned about
@@ -252,6 +253,11 @@ uint64_t energy_account_now(const struct energy_account *a, enum energy_domain d
 			    uint64_t *ret_provisional_uj);
 /* The unit leaves the table; its open shares are settled in node->ended. */
 void energy_fold(struct energy_node *node, const struct energy_account *a);
+
+/* Adds quiet time and the energy it took to a window. */
+void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns);
+/* False: not known yet */
+bool energy_learned(const struct energy_learner *l, uint64_t *ret_uw);
 
 /* The idle power in use, microwatts. *ret_known false: neither configured nor learned
  * yet. Learning: quiet ticks (or host intervals), with less than 2 % of the node's CPU

@@ -25,6 +25,7 @@ enum by {
 	BY_GPU_USED,
 	BY_GPU_DRAWN, /* by part used, or held, at each moment, x energy of its history;
 			 that of moments when nobody held it is idle */
+	BY_GPU_ABOVE_IDLE, /* the same of what is above its idle power */
 };
 
 /* One tick, or one host interval when tick is NULL */
@@ -36,6 +37,8 @@ struct split {
 	struct energy_account *const *accounts;
 	size_t n;
 	uint32_t gpu;
+	const struct energy_history *history; /* of this device; NULL: not covered */
+	uint64_t gpu_idle_uw;
 	struct energy_work *w;
 };
 
@@ -57,8 +60,9 @@ static inline uint64_t to_u64(u128 v)
 /* The unit's part of the device of this split: of its use, or of what is held */
 uint64_t energy_gpu_part_ppm(const struct split *s, const struct energy_use *u,
 			     bool used);
-/* Weights of BY_GPU_DRAWN, which are 0 before (energy_split.c) */
-void energy_weigh_drawn(const struct split *s);
+/* Weights of BY_GPU_DRAWN and, with its power, of BY_GPU_ABOVE_IDLE, which are 0 before
+ * (energy_split.c) */
+void energy_weigh_drawn(const struct split *s, uint64_t idle_uw);
 
 /* Everybody who can be charged: SLOT_*, then the units */
 struct energy_account *energy_party(const struct split *s, size_t i);
@@ -67,8 +71,6 @@ void energy_divide(const struct split *s, enum by by, uint64_t uj);
 /* What idle energy is split by under the policy */
 enum by energy_idle_by(const struct split *s, const struct rule *rule);
 struct rule energy_other_rule(const struct split *s, const struct energy_interval *i);
-/* Records quiet time and the energy it took */
-void energy_learn(struct energy_learner *l, uint64_t uj, uint64_t ns);
 /* A source appears, goes or changes, and what was learned about the old one is lost. A
  * source that only pauses keeps it. */
 void energy_set_source(struct energy_node *node, enum energy_domain d, uint32_t source);

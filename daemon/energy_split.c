@@ -179,7 +179,7 @@ static uint64_t next_cut(const struct split *s, uint64_t t, struct held_parts *h
 	return next;
 }
 
-void energy_weigh_drawn(const struct split *s)
+void energy_weigh_drawn(const struct split *s, uint64_t idle_uw)
 {
 	struct energy_slot *slots = s->w->slots;
 	const struct energy_history *h = &s->tick->histories[s->gpu];
@@ -190,7 +190,9 @@ void energy_weigh_drawn(const struct split *s)
 		uint64_t next = next_cut(s, t, &held);
 		if (cuts == CUTS_MAX)
 			next = h->to_ns;
-		u128 drawn = (u128)ENERGY_ONE_PPM * energy_history_uj(h, t, next);
+		uint64_t uj = energy_history_uj(h, t, next);
+		uint64_t idle_uj = energy_of_power(idle_uw, next - t);
+		u128 drawn = (u128)ENERGY_ONE_PPM * (uj > idle_uj ? uj - idle_uj : 0);
 		bool used = held.use_ppm != 0;
 		uint64_t all_ppm = used ? held.use_ppm : held.share_ppm;
 		slots[SLOT_IDLE].weight += all_ppm ? 0 : drawn;

@@ -2,6 +2,7 @@
 /* The attribution at its last tick: the node's energy per domain and whose it was, from
  * one generation of accounts, so that a scrape adds up to the microjoule. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,9 @@ static const struct prom_family family_deficit = {
 	"ceems_node_energy_deficit_joules", PROM_GAUGE,
 	"Energy that the parts of the node took beyond what its sensor showed for the "
 	"whole, still to be made up for (energy ticks of ceemsd)"};
+static const struct prom_family family_gpu_idle = {
+	"ceems_gpu_idle_power_watts", PROM_GAUGE,
+	"Power of the device while no unit held it and nothing ran on it, learned"};
 static const struct prom_family family_idle = {
 	"ceems_node_idle_power_watts", PROM_GAUGE,
 	"Idle power that attribution works with; absent while it is unknown "
@@ -207,6 +211,21 @@ static void put_idle(struct energy_view *e, struct prom *out)
 	}
 }
 
+static void put_gpu_idle(struct energy_view *e, struct prom *out)
+{
+	const uint64_t *uw = ticker_view(e->env->ticker).gpu_idle_uw;
+	char index[16];
+	struct prom_label l[] = {{"hostname", e->env->hostname}, {"index", index}};
+
+	for (uint32_t i = 0; i < METERS_GPUS; i++) {
+		if (!uw[i])
+			continue;
+		(void)snprintf(index, sizeof(index), "%u", i);
+		prom_family(out, &family_gpu_idle);
+		prom_put_scaled(out, l, 2, uw[i], UJ);
+	}
+}
+
 static void put_gaps(struct energy_view *e, struct prom *out)
 {
 	const uint64_t *gaps = ticker_view(e->env->ticker).gaps;
@@ -314,6 +333,7 @@ static int energy_view_collect(void *state, struct prom *out, struct err *err)
 	sweep_energy_views(e);
 	put_node(e, &s, out);
 	put_idle(e, out);
+	put_gpu_idle(e, out);
 	if (ticker_view(e->env->ticker).going)
 		put_gaps(e, out);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {

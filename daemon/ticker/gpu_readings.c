@@ -20,6 +20,7 @@ struct gpu_readings {
 	struct energy_point points[METERS_GPUS][CHILD_GPU_POINTS_MAX];
 	union {
 		struct child_gpu gpu;
+		struct child_gpu_processes processes;
 		char bytes[CHILD_MESSAGE_MAX];
 	} in;
 };
@@ -38,6 +39,20 @@ void gpu_readings_free(struct gpu_readings *r)
 	free(r);
 }
 
+/* Of a driver that lists them */
+static uint32_t count_processes(struct gpu_readings *r, const char *name)
+{
+	const struct child_gpu_processes *p = &r->in.processes;
+	uint32_t n = 0;
+
+	if (child_link_get(r->env->gpu, CHILD_GPU_PROCESSES, name, &r->in,
+			   sizeof(r->in)) < 0)
+		return 0;
+	for (uint32_t i = 0; i < p->head.count; i++)
+		n += !p->items[i].ended;
+	return n;
+}
+
 static size_t read_points(struct gpu_readings *r, uint32_t index)
 {
 	const struct child_gpu *m = &r->in.gpu;
@@ -54,7 +69,9 @@ static size_t read_points(struct gpu_readings *r, uint32_t index)
 	for (uint32_t i = 0; i < m->head.count; i++)
 		r->points[index][i] =
 			(struct energy_point){m->points[i].at_ns, m->points[i].uj};
-	return m->head.count;
+	uint32_t count = m->head.count;
+	last->processes = count_processes(r, name);
+	return count;
 }
 
 const struct energy_history *

@@ -33,6 +33,7 @@ struct gpu_reading {
 	uint64_t read_ns, used_ns; /* boot time; of the reading that was used before */
 	uint64_t have;             /* bits 1 << enum child_gpu_value */
 	uint64_t value[CHILD_GPU_VALUES];
+	uint32_t processes; /* on the device, as far as its driver says */
 };
 /* As of gpu_readings_take(). NULL: no such device */
 const struct gpu_reading *gpu_readings_last(const struct gpu_readings *r,

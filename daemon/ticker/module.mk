@@ -5,6 +5,7 @@ ARCHIVES += libticker
 libticker_LIBS := libsources libdaemon libnode
 libticker_SRCS += daemon/ticker/collector_energy.c
 libticker_SRCS += daemon/ticker/energy_page_fill.c
+libticker_SRCS += daemon/ticker/gpu_idle.c
 libticker_SRCS += daemon/ticker/gpu_readings.c
 libticker_SRCS += daemon/ticker/gpu_use.c
 libticker_SRCS += daemon/ticker/gpu_weights.c

@@ -13,6 +13,7 @@
 #include "daemon/sample.h"
 #include "daemon/sources/meters.h"
 #include "daemon/steps_energy.h"
+#include "daemon/ticker/gpu_idle.h"
 #include "daemon/ticker/gpu_readings.h"
 #include "daemon/ticker/gpu_use.h"
 #include "daemon/ticker/gpu_weights.h"
@@ -54,6 +55,7 @@ struct ticker {
 	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
+	struct gpu_idle gpu_idle;
 };
 
 /* Our first tick begins at an earlier daemon's last one: sensors and the kernel
@@ -362,11 +364,31 @@ static void read_ticker_memory(struct ticker *t, uint64_t now_ns)
 	node_use_memory(&t->node);
 }
 
+/* A tick's GPUs, as the driver or a sensor numbers them */
+struct tick_gpus {
+	struct energy_meter meters[METERS_GPUS];
+	uint32_t count;
+	const struct energy_history *histories; /* NULL: not by ceems-gpu */
+};
+
+static void read_tick_gpus(struct ticker *t, uint32_t count, struct tick_gpus *ret)
+{
+	uint64_t measured_ns[METERS_GPUS];
+
+	for (uint32_t i = 0; i < count; i++) {
+		ret->meters[i] = meter_of(t, METERS_GPU + i);
+		measured_ns[i] = meters_get(t->meters, METERS_GPU + i)->measured_ns;
+	}
+	ret->count = count;
+	ret->histories =
+		t->gpu_readings ? gpu_readings_take(t->gpu_readings, measured_ns, count)
+				: NULL;
+}
+
 static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1_ns,
 		       bool *host_taken, struct err *err)
 {
-	struct energy_meter gpus[METERS_GPUS];
-	uint64_t measured_ns[METERS_GPUS];
+	struct tick_gpus gpus;
 	struct usage_deltas_params p = usage_params(t, t1_ns);
 	struct node_use_tick use;
 	int rc = usage_deltas_fill(&t->deltas, &p, draft, err);
@@ -379,10 +401,7 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		host_resume(t, &draft->node);
 	t->cpu_ns = t->deltas.cpu_ns + use.system_cpu_ns;
 	t->cpus = use.cpus;
-	for (uint32_t i = 0; i < p.gpus; i++) {
-		gpus[i] = meter_of(t, METERS_GPU + i);
-		measured_ns[i] = meters_get(t->meters, METERS_GPU + i)->measured_ns;
-	}
+	read_tick_gpus(t, p.gpus, &gpus);
 	uint64_t ms = (t1_ns - t->t1_ns) / NSEC_PER_MSEC;
 	uint64_t node_kib_ms = use.resident_kib * ms,
 		 units_ms = t->deltas.memory_kib_ms;
@@ -392,11 +411,10 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 		.package = meter_of(t, METERS_PACKAGE),
 		.dram = meter_of(t, METERS_DRAM),
 		.psys = meter_of(t, METERS_PSYS),
-		.gpus = gpus,
+		.gpus = gpus.meters,
 		.gpu_count = p.gpus,
-		.histories = t->gpu_readings ? gpu_readings_take(t->gpu_readings,
-								 measured_ns, p.gpus)
-					     : NULL,
+		.histories = gpus.histories,
+		.gpu_idle_uw = t->gpu_idle.uw,
 		.host_fresh =
 			t->host_begun && meters_get(t->meters, METERS_HOST)->source,
 		.partial = is_partial(t),
@@ -414,6 +432,9 @@ static int divide_tick(struct ticker *t, struct energy_state *draft, uint64_t t1
 	if (rc == 0)
 		rc = energy_tick(&draft->node, &t->config, &k, t->deltas.use,
 				 t->deltas.count, &t->work, err);
+	if (rc == 0 && gpus.histories)
+		gpu_idle_learn(&t->gpu_idle, &t->deltas, gpus.meters, gpus.histories,
+			       gpus.count, t->gpu_readings);
 	if (rc == 0)
 		rc = steps_energy_tick(&t->steps, t->units, &window);
 	if (rc == 0)
@@ -504,5 +525,6 @@ struct ticker_view ticker_view(const struct ticker *t)
 				    .cpu_ns = t->cpu_ns,
 				    .cpus = t->cpus,
 				    .config = &t->config,
-				    .gaps = t->gaps};
+				    .gaps = t->gaps,
+				    .gpu_idle_uw = t->gpu_idle.uw};
 }

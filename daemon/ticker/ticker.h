@@ -40,6 +40,7 @@ struct ticker_view {
 	/* meters_gaps() at the last tick, by number of the source (METERS_SOURCES of
 	 * them); TICKER_NO_SOURCE: not on this machine */
 	const uint64_t *gaps;
+	const uint64_t *gpu_idle_uw; /* learned, of METERS_GPUS devices; 0: not known */
 };
 struct ticker_view ticker_view(const struct ticker *t);
 

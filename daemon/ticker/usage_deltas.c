@@ -109,6 +109,7 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 	bool mapped;
 	int n = find_gpus(w, p, unit, found, &mapped);
 
+	w->gpus_unclear |= n <= 0;
 	use->gpus = &w->gpus[w->gpu_count];
 	for (int i = 0; i < n; i++) {
 		const struct gpu *g = found[i].gpu;
@@ -238,6 +239,7 @@ int usage_deltas_fill(struct usage_deltas *w, const struct usage_deltas_params *
 
 	w->count = w->account_count = w->gpu_count = 0;
 	w->cpu_ns = w->memory_kib_ms = 0;
+	w->gpus_unclear = false;
 	if (reserve_usage_deltas(w, units_used(u) + ENERGY_LEAVERS) < 0 ||
 	    (p->gpus && reserve_gpus(w, units_used(u)) < 0))
 		return err_set(err, -ENOMEM, "energy: out of memory");

@@ -18,7 +18,8 @@ struct usage_deltas {
 	size_t account_count;
 	struct energy_gpu_share *gpus;
 	size_t gpu_count, gpu_cap;
-	struct gpus *map; /* made when a GPU is first used */
+	bool gpus_unclear; /* somebody's are not known (yet) */
+	struct gpus *map;  /* made when a GPU is first used */
 
 	uint64_t cpu_ns;        /* of all units and leavers in this tick */
 	uint64_t memory_kib_ms; /* likewise */

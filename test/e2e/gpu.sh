@@ -99,6 +99,11 @@ is "only its group can lock it" "$(stat -c %a "$SCRATCH/run/gpu-lock")" 640
 like "a wrong argument is named" "$("$BUILD/ceems_tool" gpu release --now 2>&1)" "unknown argument: --now"
 like "as is a folder that is not there" "$("$BUILD/ceems_tool" gpu release --path.rundir "$SCRATCH/none" 2>&1)" "$SCRATCH/none/gpu-release: No such file"
 
+# idle: nobody holds the second one, and nothing runs on it; the first is busy with something
+learned() { [ "$(value ceems_gpu_idle_power_watts 'index="1"' | sed 's/\..*//')" = 100 ] || [ "$(value ceems_gpu_idle_power_watts 'index="1"' | sed 's/\..*//')" = 99 ]; }
+ok "the power of an idle device is learned" wait_for 90 learned
+is "of a busy one it is not" "$(value ceems_gpu_idle_power_watts 'index="0"')" ""
+
 # hangs
 same=$(child)
 gpu_machine 'device 0 300' 'device 1 100 hang=1000'

@@ -30,7 +30,7 @@ static void defaults_learn_and_charge_by_allocation(void **state)
 	assert_int_equal(load("", &c), 0);
 	assert_int_equal(c.idle, ENERGY_IDLE_ALLOCATION);
 	assert_int_equal(c.idle_uw[ENERGY_PACKAGE], ENERGY_LEARN);
-	assert_int_equal(c.idle_uw[ENERGY_GPU], 0);
+	assert_int_equal(c.idle_uw[ENERGY_GPU], ENERGY_LEARN);
 	assert_false(c.host_includes_gpu);
 	assert_string_equal(energy_host_source(&o), "auto");
 }

@@ -295,6 +295,45 @@ static void a_gpu_is_charged_by_what_it_took_while_it_was_held(void **state)
 	assert_int_equal(b->node.idle.settled_uj[ENERGY_GPU], 30 * WATT);
 }
 
+/* What is learned changes nothing for who holds all of a device; of a part, idle power
+ * is paid by that part, and nobody pays for it where the policy says so. */
+static void a_gpus_learned_idle_power_is_charged_by_policy(void **state)
+{
+	struct bed *b = *state;
+	const uint64_t learned = 50 * WATT;
+	struct energy_history h = burst_of_a_device();
+	struct energy_meter gpu = {1, 155 * WATT};
+	struct energy_gpu_share whole = {0, ENERGY_ONE_PPM, 0}, half = {0, 500000, 0};
+	b->tick.t0_ns = SEC;
+	b->tick.t1_ns = 2 * SEC;
+	b->tick.gpus = &gpu;
+	b->tick.gpu_count = 1;
+	b->tick.histories = &h;
+	b->tick.gpu_idle_uw = &learned;
+	b->c.idle_uw[ENERGY_GPU] = ENERGY_LEARN;
+	b->use[0].gpus = b->use[1].gpus = &whole;
+	b->use[0].gpu_count = b->use[1].gpu_count = 1;
+	b->use[0].started_ns = SEC + SEC / 5;
+	b->use[0].ended_ns = SEC + SEC / 2;
+	b->use[1].started_ns = SEC + SEC / 2 + SEC / 10;
+	b->use[1].ended_ns = SEC + SEC / 2 + SEC / 5;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU), 120 * WATT);
+	assert_int_equal(settled(b, 1, ENERGY_GPU), 5 * WATT);
+	assert_int_equal(b->node.idle.settled_uj[ENERGY_GPU], 30 * WATT);
+	/* of the whole 0.3 s half of the idle 15 J, and all of what is above */
+	b->use[0].gpus = &half;
+	b->use[1].gpu_count = 0;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU), (120 + 105) * WATT + WATT * 15 / 2);
+	b->use[0].gpus = &whole;
+	b->c.idle = ENERGY_IDLE_NONE;
+	assert_int_equal(tick(b), 0);
+	assert_int_equal(settled(b, 0, ENERGY_GPU),
+			 (120 + 105 + 105) * WATT + WATT * 15 / 2);
+	assert_int_equal(b->node.measured_uj[ENERGY_GPU], 3 * 155 * WATT);
+}
+
 static void who_shares_a_gpu_shares_what_it_took_meanwhile(void **state)
 {
 	struct bed *b = *state;
@@ -704,6 +743,7 @@ int main(void)
 		TEST(a_suspended_unit_pays_for_its_allocation_only),
 		TEST(a_gpu_belongs_to_who_holds_it_and_shares_add_up_to_the_device),
 		TEST(a_gpu_is_charged_by_what_it_took_while_it_was_held),
+		TEST(a_gpus_learned_idle_power_is_charged_by_policy),
 		TEST(who_shares_a_gpu_shares_what_it_took_meanwhile),
 		TEST(what_is_measured_of_a_shared_gpu_divides_all_but_its_idle_power),
 		TEST(the_host_sensor_includes_gpus_only_when_declared),
