@@ -106,6 +106,10 @@ courier_rude_LIBS := libbase
 all: $(BUILD)/nvml_fake.so
 $(BUILD)/nvml_fake.so: test/fake/nvml.c test/fake/nvml_more.c | test/fake/nvml_machine.h
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $^
+# what writes down the answers of a library, and answers in its place
+all: $(BUILD)/nvml_trace.so
+$(BUILD)/nvml_trace.so: test/device/nvml_trace.c
+	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $< -ldl -pthread
 # providers of emission factors, good and bad
 PROGS += emission_host
 NOINST_PROGS += emission_host
