@@ -4,6 +4,7 @@
 ## make check QUICK=1   leaves out what is unchanged since it passed, and says how many
 ## make check-unit      only unit tests and the fuzzers' corpora; installs nothing (libcmocka-dev)
 ## make check-root      only the tests that need root
+## make check-device    on a machine with an NVIDIA GPU: what nobody can make up (doc/gpu.md); some minutes, changes nothing
 ## make check-long      what takes longer than a quarter of an hour; no script gets a second try
 ## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
 ## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
@@ -15,7 +16,7 @@
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
 FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 
-.PHONY: deps check check-more check-unit check-root check-long bench demo demo-stop tests
+.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop tests
 deps:
 	@mk/deps check
 
@@ -50,6 +51,10 @@ check-root: deps
 # the shell tests that say that they need root or start a real Slurm
 check-root-run: tests
 	@$(RUN) $(sort $(CHECKS_ROOT) $(shell grep -lE 'have_root|test/rig/' $(CHECKS) $(CHECKS_MORE) /dev/null))
+# needs a compiler and this tree; where there is no driver it says so
+check-device: $(BUILD)/check_device $(BUILD)/nvml_trace.so
+	@NVML_TRACE=$(BUILD)/device.trace $(BUILD)/check_device $(abspath $(BUILD)/nvml_trace.so) $(NVML) && \
+		{ [ ! -s $(BUILD)/device.trace ] || echo "# the library's answers: $(BUILD)/device.trace"; }
 check-long: deps
 	@$(AFRESH) check-long-run
 check-long-run: tests

@@ -106,7 +106,12 @@ courier_rude_LIBS := libbase
 all: $(BUILD)/nvml_fake.so
 $(BUILD)/nvml_fake.so: test/fake/nvml.c test/fake/nvml_more.c | test/fake/nvml_machine.h
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $^
-# what writes down the answers of a library, and answers in its place
+# what needs a real device (make check-device), and what writes down the library's answers
+PROGS += check_device
+NOINST_PROGS += check_device
+check_device_SRCS := test/device/check_device.c test/device/cuda_load.c
+check_device_LIBS := libgpu libbase
+check_device_LDLIBS := -ldl
 all: $(BUILD)/nvml_trace.so
 $(BUILD)/nvml_trace.so: test/device/nvml_trace.c
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $< -ldl -pthread
