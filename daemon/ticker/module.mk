@@ -9,6 +9,7 @@ libticker_SRCS += daemon/ticker/gpu_idle.c
 libticker_SRCS += daemon/ticker/gpu_readings.c
 libticker_SRCS += daemon/ticker/gpu_use.c
 libticker_SRCS += daemon/ticker/gpu_weights.c
+libticker_SRCS += daemon/ticker/host_check.c
 libticker_SRCS += daemon/ticker/node_use.c
 libticker_SRCS += daemon/ticker/tick_thread.c
 libticker_SRCS += daemon/ticker/ticker.c

@@ -56,6 +56,7 @@ struct ticker {
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
 	struct gpu_idle gpu_idle;
+	struct host_check host_check;
 };
 
 /* Our first tick begins at an earlier daemon's last one: sensors and the kernel
@@ -169,6 +170,24 @@ static bool belongs_before(const struct energy_tick *k, uint64_t at_ns)
 	return at_ns < k->t0_ns + (k->t1_ns - k->t0_ns) / 2;
 }
 
+/* Says once that --energy.host-includes-gpu cannot be right. */
+static void say_host_check(struct ticker *t)
+{
+	double slope = 0;
+	enum host_check_result is = host_check_result(&t->host_check, &slope);
+
+	if (is == HOST_CHECK_UNSURE || is == t->host_check.said)
+		return;
+	t->host_check.said = is;
+	if ((is == HOST_INCLUDES_GPUS) == t->config.host_includes_gpu)
+		return;
+	log_warn("energy: the host's sensor shows %.2f W more for each watt of the "
+		 "GPUs: it seems to %s them, and --energy.host-includes-gpu should be "
+		 "%s",
+		 slope, t->config.host_includes_gpu ? "leave out" : "include",
+		 t->config.host_includes_gpu ? "no" : "yes");
+}
+
 static int host_close(struct ticker *t, struct energy_node *node, const struct meter *m)
 {
 	struct usage_deltas *w = &t->deltas;
@@ -177,9 +196,12 @@ static int host_close(struct ticker *t, struct energy_node *node, const struct m
 	if (rc == 0)
 		rc = energy_host_close(node, &t->config, m->energy_uj, m->source,
 				       w->accounts, w->account_count, &t->work);
-	if (rc == 0)
-		steps_energy_after_close(&t->steps, t->units);
-	return rc;
+	if (rc != 0)
+		return rc;
+	steps_energy_after_close(&t->steps, t->units);
+	host_check_add(&t->host_check, node, m->energy_uj);
+	say_host_check(t);
+	return 0;
 }
 
 /* Begin or end of a tick, where host intervals begin and end. */
@@ -526,5 +548,6 @@ struct ticker_view ticker_view(const struct ticker *t)
 				    .cpus = t->cpus,
 				    .config = &t->config,
 				    .gaps = t->gaps,
+				    .host_seems = t->host_check.said,
 				    .gpu_idle_uw = t->gpu_idle.uw};
 }

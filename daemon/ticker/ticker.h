@@ -4,6 +4,7 @@
 
 #include "daemon/energy.h"
 #include "daemon/env.h"
+#include "daemon/ticker/host_check.h"
 #include "lib/err.h"
 
 struct sample;
@@ -40,6 +41,8 @@ struct ticker_view {
 	/* meters_gaps() at the last tick, by number of the source (METERS_SOURCES of
 	 * them); TICKER_NO_SOURCE: not on this machine */
 	const uint64_t *gaps;
+	/* whether the host's sensor seems to include the GPUs */
+	enum host_check_result host_seems;
 	const uint64_t *gpu_idle_uw; /* learned, of METERS_GPUS devices; 0: not known */
 };
 struct ticker_view ticker_view(const struct ticker *t);

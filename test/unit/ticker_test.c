@@ -341,6 +341,47 @@ static void hold(const char *id, const char *share)
 }
 
 /* slurmd -G says how many shards the device has: 3. It is not waited for. */
+/* 80 intervals, in which the GPU takes 100 or 400 W and the host so much more for each
+ * of its watts */
+static enum host_check_result watch_host(uint64_t percent, uint64_t gpu_high)
+{
+	no_idle();
+	lab_set(LAB_CRAY, 0, SOURCE_ENERGY, SOURCE_DOMAIN_GPU, 0, 0);
+	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 300 * WATT);
+	packages(0);
+	assert_true(lab_tick(&lab, 0, 0));
+	for (unsigned i = 0; i < 80; i++) {
+		uint64_t gpu = i % 20 < 10 ? 100 : gpu_high;
+		assert_int_equal(ticker_view(lab.ticker).host_seems,
+				 i < 20 ? HOST_CHECK_UNSURE
+					: ticker_view(lab.ticker).host_seems);
+		lab_add(LAB_CRAY, 0, gpu * WATT);
+		lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0,
+			(300 + gpu * percent / 100) * WATT);
+		packages(100 * WATT);
+		assert_true(lab_tick(&lab, 1000, 100));
+	}
+	return ticker_view(lab.ticker).host_seems;
+}
+
+static void a_host_that_follows_its_gpus_includes_them(void **state)
+{
+	(void)state;
+	assert_int_equal(watch_host(105, 400), HOST_INCLUDES_GPUS);
+}
+
+static void a_host_that_does_not_is_without_them(void **state)
+{
+	(void)state;
+	assert_int_equal(watch_host(10, 400), HOST_WITHOUT_GPUS);
+}
+
+static void of_gpus_that_always_take_the_same_nothing_is_concluded(void **state)
+{
+	(void)state;
+	assert_int_equal(watch_host(100, 110), HOST_CHECK_UNSURE);
+}
+
 static void shards_of_a_gpu_pay_by_their_number(void **state)
 {
 	(void)state;
@@ -506,6 +547,9 @@ int main(void)
 		T(a_model_knows_its_idle_power),
 		T(steps_pay_for_their_own_cpu_time_and_the_cpus_they_hold),
 		T(gpus_are_charged_to_who_holds_them),
+		T(a_host_that_follows_its_gpus_includes_them),
+		T(a_host_that_does_not_is_without_them),
+		T(of_gpus_that_always_take_the_same_nothing_is_concluded),
 		T(shards_of_a_gpu_pay_by_their_number),
 		T(a_suspended_unit_pays_for_what_it_holds_only),
 		T(a_day_of_a_busy_node_adds_up_at_every_tick),
