@@ -157,6 +157,17 @@ static void group_below(const struct group *above, __u64 above_id, struct cgroup
 		ret->part = PART_STEPD;
 }
 
+/* libvirt's, of systemd-machined or its own (cgroup_is_machine()) */
+static __always_inline bool is_machine(struct cgroup *cgrp, struct cgroup *parent)
+{
+	if (is_named(cgrp, "machine-qemu", sizeof("machine-qemu")) ||
+	    is_named(cgrp, "machine-lxc", sizeof("machine-lxc")))
+		return true;
+	return is_named(parent, "machine", sizeof("machine") + 1) &&
+	       (is_named(cgrp, "qemu-", sizeof("qemu-")) ||
+		is_named(cgrp, "lxc-", sizeof("lxc-")));
+}
+
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 {
@@ -178,7 +189,8 @@ int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 	if (inside) {
 		group_below(inside, above.id, cgrp, key.hierarchy, &group);
 		bpf_map_update_elem(&groups, &key, &group, BPF_ANY);
-	} else if (is_named(cgrp, STEP_PREFIX, sizeof(STEP_PREFIX))) {
+	} else if (is_named(cgrp, STEP_PREFIX, sizeof(STEP_PREFIX)) ||
+		   is_machine(cgrp, parent)) {
 		take_slot(&key, path);
 	}
 	return 0;

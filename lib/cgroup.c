@@ -285,6 +285,19 @@ bool cgroup_slurm_node(const char *path, char *ret, size_t size)
 	return true;
 }
 
+static bool machine_begins(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+bool cgroup_is_machine(const char *parent, const char *name)
+{
+	if (machine_begins(name, "machine-qemu") || machine_begins(name, "machine-lxc"))
+		return true;
+	return strcmp(parent, "machine") == 0 &&
+	       (machine_begins(name, "qemu-") || machine_begins(name, "lxc-"));
+}
+
 bool cgroup_never_slurm(const char *name)
 {
 	return strcmp(name, "user.slice") == 0 || strcmp(name, "machine.slice") == 0 ||

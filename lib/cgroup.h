@@ -66,6 +66,11 @@ bool cgroup_job_sluid(const char *path, char ret[CGROUP_SLUID_SIZE]);
  * "" when there is only one slurmd. Returns false when the path is not Slurm's. */
 bool cgroup_slurm_node(const char *path, char *ret, size_t size);
 
+/* Whether a directory is a virtual machine's or container's of libvirt: made by
+ * systemd-machined, or by libvirt itself in one called machine. parent: the name of the
+ * directory above. */
+bool cgroup_is_machine(const char *parent, const char *name);
+
 /* Whether a directory above Slurm's belongs to others: those of sessions, machines and
  * pods are large, and are not searched for jobs. */
 bool cgroup_never_slurm(const char *name);

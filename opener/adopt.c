@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The walk is that of daemon/discover.c with less to know: any directory step_* that
- * root has made. ceemsd decides whose it is. */
+/* The walk is that of daemon/discover.c with less to know: any directory step_* or of a
+ * virtual machine that root has made. ceemsd decides whose it is. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +45,19 @@ static uint32_t hierarchy_of(const char *table, const char *controller)
 	return 0;
 }
 
+/* len: of the path of the directory that has it */
+static bool is_followed(const struct adoption *a, const char *name, size_t len)
+{
+	char parent[GROUP_PATH_BYTES];
+
+	if (strncmp(name, "step_", strlen("step_")) == 0)
+		return true;
+	memcpy(parent, a->path, len);
+	parent[len] = '\0';
+	const char *slash = strrchr(parent, '/');
+	return cgroup_is_machine(slash ? slash + 1 : "", name);
+}
+
 /* below: how far below a step's group its entries are; 1: directly, 0: not */
 static int visit_directory(struct adoption *a, int fd, size_t len, unsigned depth,
 			   unsigned below, bool stepd);
@@ -62,7 +75,7 @@ static int visit_entry(struct adoption *a, int dirfd, const char *name, size_t l
 		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0; /* it has just vanished */
-	bool step = !below && strncmp(name, "step_", strlen("step_")) == 0;
+	bool step = !below && is_followed(a, name, len);
 	/* elsewhere the name is a user's */
 	stepd = stepd || (below == 1 && !a->hierarchy && strcmp(name, "slurm") == 0);
 	if (step && st.st_uid != 0)

@@ -278,7 +278,10 @@ static uint32_t settle_slot(struct step_groups *g, uint32_t slot)
 	if (!step || step->started_boottime_ns > s->ended_ns)
 		return UNITS_NONE;
 	uint32_t unit = steps_unit(env->units, i);
-	if (step->state != UNIT_RUNNING && step->lost != STEP_LOST)
+	/* what tells of a virtual machine's end comes when its group is gone, so that
+	 * it has no counters: these are the last ones */
+	bool bare = units_get(env->units, unit)->manager != MANAGER_SLURM;
+	if (step->state != UNIT_RUNNING && step->lost != STEP_LOST && !bare)
 		return unit;
 	add_counters(s, &t);
 	add_siblings(g, slot, &t);

@@ -16,7 +16,8 @@
  *
  *	in the table and running: its counters become the last ones, and it ends as
  *lost, then never in the table:       it is put in and ends, with its counters, as lost
- *	in the table and ended:   nothing
+ *	in the table and ended:   nothing; of a virtual machine, whose stop record has
+ *no counters, they become the last ones
  *
  * The caller holds the daemon's lock.
  */

@@ -27,22 +27,28 @@ v() { timeout 60 virsh -q -c "$uri" "$@"; }
 ok "a libvirtd of our own is up" wait_for 60 v list || { tail -n 5 lv.log | sed 's/^/# /'; tap_done; }
 
 uuid() { printf '3f1d2c7a-0000-4000-8000-%012d' "$1"; }
-# NUMBER NAME: XML of a transient domain; its BIOS finds nothing to start, and waits
+# a disk whose first sector is an endless loop: the guest is busy until its end
+{ printf '\xeb\xfe'; head -c 508 /dev/zero; printf '\x55\xaa'; head -c 1048064 /dev/zero; } >loop.img
+loop="<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='$SCRATCH/loop.img'/><target dev='hda' bus='ide'/></disk>"
+# NUMBER NAME [DEVICES]: XML of a transient domain; without a disk its BIOS finds nothing to start, and waits
 domain() {
 	cat >"$1.xml" <<-END
 		<domain type='qemu'><name>$2</name><uuid>$(uuid "$1")</uuid>
 		<metadata><nova:instance xmlns:nova="http://openstack.org/xmlns/libvirt/nova/1.1"><nova:owner><nova:user uuid="u">root</nova:user></nova:owner></nova:instance></metadata>
 		<memory unit='MiB'>64</memory><vcpu placement='static' current='1'>2</vcpu><os><type arch='x86_64'>hvm</type></os>
 		<on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
-		<devices><emulator>$(command -v qemu-system-x86_64)</emulator></devices></domain>
+		<devices><emulator>$(command -v qemu-system-x86_64)</emulator>${3:-}</devices></domain>
 	END
 }
 domain 1 "$word &lt;x&gt; \$(id) 'é' &quot;.."
-domain 2 "$word-two"
+domain 2 "$word-two" "$loop"
+domain 3 "$word-three" "$loop"
 
 port=$(free_port) || exit 1
-"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.libvirt --energy.interval=200ms \
-	--security.drop-privileges=false --unit.linger=10m >ceemsd.log 2>&1 </dev/null &
+ebpf=()
+[ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1 && ebpf=(--collector.ebpf)
+"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.libvirt --energy.interval=1s \
+	--security.drop-privileges=false --unit.linger=10m ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
 started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 adapter() {
@@ -55,7 +61,7 @@ scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
 value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
 # METRIC LABEL VALUE: a scrape has it
 shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
-cpu_us() { awk -v u="$(uuid "$1")" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.5 }' body; }
+cpu_us() { awk -v u="$(uuid "$1")" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
 groups_of() { find /sys/fs/cgroup -mindepth 3 -maxdepth 3 -type d -path "*/machine/qemu-*$word*$1*"; }
 # usage of a domain's group where the kernel counts CPU time for it; ceems-libvirt finds it by number, so do we
 used_us() {
@@ -105,6 +111,8 @@ ok "it is seen, and the first goes on" wait_for 90 shows ceems_compute_units lib
 is "without a step more" "$(value ceems_steps_started_total libvirt)" 3
 
 # ---- the last counters
+busy() { scrape && [ "$(cpu_us "$1")" -gt 2000000 ]; }
+ok "the guest is busy" wait_for 60 busy 2
 touch lv/hooks/on
 hooked() { [ -e lv/hooks/xml ]; }
 (
@@ -124,6 +132,26 @@ ok "it is over" wait_for 60 ended
 exact() { scrape && [ "$(cpu_us 2)" = "$(cat last_us)" ]; }
 ok "its CPU time is its group's to the microsecond" wait_for 30 exact || echo "# $(cpu_us 2) of $(cat last_us)"
 is "nothing is kept of it" "$(ls "$run/libvirt")" "$(uuid 1)"
+
+# ---- the same by the kernel program, without a hook script
+if [ ${#ebpf[@]} -gt 0 ]; then
+	ok "a third domain starts" v create 3.xml
+	ok "it is busy" wait_for 60 busy 3
+	touch lv/hooks/on # to read what it is to be, and no more
+	(
+		wait_for 60 hooked || exit
+		used_us three >last_us
+		rm -f lv/hooks/xml
+	) &
+	hook_pid=$!
+	ok "it ends" v destroy "$(uuid 3)"
+	wait $hook_pid
+	rm -f lv/hooks/on
+	by_kernel() { scrape && [ "$(cpu_us 3)" = "$(cat last_us)" ]; }
+	ok "its CPU time is exact by the kernel program" wait_for 30 by_kernel || echo "# $(cpu_us 3) of $(cat last_us)"
+else
+	skip "its CPU time is exact by the kernel program" "no ceems-opener, or this kernel does not let it"
+fi
 
 # ---- a process that is killed
 kill -9 "$(cat $(groups_of '' | grep /memory/ | head -1)/cgroup.procs 2>/dev/null | head -1)" 2>/dev/null

@@ -75,6 +75,24 @@ static void groups_of_v2_are_told_apart(void **state)
 	assert_int_equal(hierarchies, 1);
 }
 
+static void virtual_machines_are_followed_too(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	scratch_make(tree);
+	put_file("cgroup.controllers", "cpu memory\n");
+	make_path("machine.slice/machine-qemu\\x2d1\\x2da.scope/libvirt/vcpu0");
+	make_path("machine/qemu-2-b.libvirt-qemu/emulator");
+	make_path("machine/lxc-3-c.libvirt-lxc");
+	make_path("other/qemu-4-d.libvirt-qemu");
+	make_path("machine/other");
+	walk_tree();
+	assert_int_equal(steps, 3);
+	assert_int_equal(below, 3);
+	assert_int_equal(stepds, 0);
+}
+
 static void each_hierarchy_of_v1_is_walked(void **state)
 {
 	(void)state;
@@ -110,6 +128,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_of_v2_are_told_apart),
+		cmocka_unit_test(virtual_machines_are_followed_too),
 		cmocka_unit_test(each_hierarchy_of_v1_is_walked),
 		cmocka_unit_test(controllers_in_one_hierarchy_are_walked_once),
 	};

@@ -112,6 +112,7 @@ static bool pass_ms(uint64_t ms)
 }
 
 static uint32_t restarts; /* of the records */
+static enum record_manager manager = MANAGER_SLURM;
 
 static void send_record(enum record_type type, const char *path, uint32_t bits,
 			uint64_t cpu_ns)
@@ -119,7 +120,7 @@ static void send_record(enum record_type type, const char *path, uint32_t bits,
 	struct record r;
 	struct err err;
 
-	record_init(&r, type, MANAGER_SLURM);
+	record_init(&r, type, manager);
 	record_set(&r, r.unit, sizeof(r.unit), "7");
 	record_set(&r, r.node, sizeof(r.node), "n1");
 	r.boottime_ns = r.realtime_ns = now;
@@ -206,6 +207,33 @@ static void a_stop_record_wins(void **state)
 	pass_ms(GROUP_SETTLE_MS);
 	total_of_unit(&t);
 	assert_int_equal(t.cpu_user_ns, 4000);
+	assert_int_equal(group_stats().lost_stops, 0);
+	assert_int_equal(group_stats().used, 0);
+}
+
+/* libvirt tells of it when the group has been removed. */
+static void end_of_a_virtual_machine_gets_the_kernels_counters(void **state)
+{
+	static const char path[] = "/machine/qemu-1-a.libvirt-qemu";
+	struct unit_totals t;
+
+	(void)state;
+	manager = MANAGER_LIBVIRT;
+	uint32_t slot = play_mkdir(path, 0), memory = play_mkdir(path, 5);
+	send_record(RECORD_STEP_START, path, CGROUP_UNIFIED | CGROUP_MEMORY, 0);
+	pass_ms(10);
+	play_rmdir(memory, 0, 8192);
+	play_rmdir(slot, 5000, 0);
+	pass_ms(5);
+	send_record(RECORD_STEP_STOP, path, CGROUP_UNIFIED | CGROUP_MEMORY, 0);
+	manager = MANAGER_SLURM;
+	const struct step *step = steps_get(units, steps_next(units, 0));
+	assert_int_equal(step->state, UNIT_ENDED);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns + t.cpu_system_ns, 5000);
+	assert_int_equal(t.memory_peak_bytes, 8192);
+	assert_int_equal(step->lost, STEP_NOT_LOST);
 	assert_int_equal(group_stats().lost_stops, 0);
 	assert_int_equal(group_stats().used, 0);
 }
@@ -763,6 +791,7 @@ int main(void)
 		TEST(a_step_of_which_no_record_tells_is_counted),
 		TEST(both_hierarchies_of_v1_are_one_step),
 		TEST(a_stop_record_wins),
+		TEST(end_of_a_virtual_machine_gets_the_kernels_counters),
 		TEST(a_running_step_ends_with_the_kernels_word),
 		TEST(a_step_of_a_cgroup_namespace_is_found),
 		TEST(what_the_table_has_had_is_not_counted_again),
