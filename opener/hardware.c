@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/records/hardware_refusal.h"
 
 static struct hardware_raw source_of(const struct hardware *h,
 				     enum hardware_event event)
@@ -41,27 +42,6 @@ static int open_hardware_event(const struct hardware *h, enum hardware_event eve
 			      PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
-}
-
-static const char *refusal_hint(int rc)
-{
-	switch (-rc) {
-	case ENOENT:
-	case ENODEV:
-	case EOPNOTSUPP:
-		return "this CPU has no such event, or a hypervisor hides it";
-	case EACCES:
-	case EPERM:
-		return "it takes CAP_PERFMON, and a kernel.perf_event_paranoid that "
-		       "lets it do";
-	case EBUSY:
-		return "something else holds the CPU's counters";
-	case EMFILE:
-	case ENFILE:
-		return "more open files than the limit (LimitNOFILE)";
-	default:
-		return strerror(-rc);
-	}
 }
 
 /* ---- which events there are ------------------------------------------------------ */
@@ -131,7 +111,7 @@ int hardware_probe(struct hardware *h, uint32_t mask, const struct hardware_raws
 	if (c->events)
 		return 0;
 	return err_set(err, -ENODEV, "no hardware event can be opened: %s",
-		       refusal_hint(first));
+		       hardware_refusal(first));
 }
 
 enum hardware_event hardware_event_at(const struct hardware_control *c, uint32_t n,
@@ -226,7 +206,7 @@ static int open_group(struct hardware *h, uint32_t group, uint32_t first,
 		}
 		if (rc < 0) {
 			err_set(err, rc, "open an event of each kind on CPU %u: %s",
-				cpu, refusal_hint(rc));
+				cpu, hardware_refusal(rc));
 			break;
 		}
 		batch.fds[batch.count++] = rc;
@@ -255,7 +235,7 @@ int hardware_open(struct hardware *h, int events_map, uint32_t cpus, struct err 
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, -errno, "open a socket for the events: %s",
-			       refusal_hint(-errno));
+			       hardware_refusal(-errno));
 	h->leaders = pair[0];
 	h->leaders_put = pair[1];
 	for (uint32_t g = 0; g < h->layout.groups && rc == 0; g++) {

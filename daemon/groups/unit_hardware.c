@@ -16,6 +16,7 @@
 #include "daemon/units.h"
 #include "lib/clock.h"
 #include "lib/log.h"
+#include "lib/records/hardware_refusal.h"
 #include "lib/records/ring.h"
 
 _Static_assert(sizeof(struct hardware_counts) ==
@@ -127,10 +128,7 @@ void hardware_slots_text(const struct hardware_slots *s, struct buf *out)
 			same |= s->control->refused[e] == why ? 1u << e : 0;
 		buf_puts(out, "; not ");
 		put_event_names(out, same);
-		buf_printf(out, " (%s)",
-			   why == -ENOENT ? "these CPUs have none, or a hypervisor "
-					    "hides them"
-					  : strerror(-why));
+		buf_printf(out, " (%s)", hardware_refusal(why));
 		left &= ~same;
 	}
 }

@@ -262,6 +262,12 @@ hardware_raw_test_LIBS := libbase
 TESTS += perf_figures_test
 perf_figures_test_LIBS := libgroups libdaemon libconf libbase
 perf_figures_test_PKGS := yaml-0.1
+ifneq ($(filter libopener,$(ARCHIVES)),)
+TESTS += hardware_probe_test
+endif
+hardware_probe_test_LIBS := libopener libgroups libdaemon libbase
+hardware_probe_test_PKGS := libbpf
+hardware_probe_test_LDFLAGS := -Wl,--wrap=syscall
 TESTS += unit_hardware_test
 unit_hardware_test_LIBS := libgroups libdaemon libbase
 TESTS += rapl_perf_test

@@ -17,6 +17,8 @@ chmod 711 "$SCRATCH/unreadable" "$SCRATCH"
 loop=$BUILD/known_loop
 
 "$BUILD/ceems-opener" --collector.perf --collector.perf.events=524287 2>&1 | sed 's/^/# /'
+echo 4 >/proc/sys/kernel/perf_event_paranoid
+is "events can be opened with kernel.perf_event_paranoid at 4" "$(cat /proc/sys/kernel/perf_event_paranoid; "$BUILD/ceems-opener" --collector.perf --collector.perf.events=127 2>&1 | grep -c 'hardware events can be counted')" $'4\n1'
 "$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.perf.hardware-events --collector.perf.hardware-cache-events \
 	--reports.enabled --reports.spool="$SCRATCH/spool" --unit.linger=10m --unit.min-export=0 >"$SCRATCH/ceemsd.log" 2>&1 &
 daemon=$!
