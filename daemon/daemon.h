@@ -67,6 +67,7 @@ struct daemon {
 	struct hardware_slots hardware_slots; /* until unit_hardware has them */
 	struct unit_hardware *unit_hardware;  /* NULL: no PMU is counted */
 	struct perf_figures perf_figures;
+	struct unit_activity *unit_activity; /* NULL: not asked for */
 	struct energy_page_writer *page;
 	struct energy_page_fill
 		*energy_page_fill; /* NULL: the page could not be made */

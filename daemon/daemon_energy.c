@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "daemon/groups/unit_activity.h"
 #include "lib/log.h"
 
 /* Without a page only Slurm's accounting of energy is missing. */
@@ -33,6 +34,10 @@ int daemon_energy_open(struct daemon *d, struct err *err)
 		return 0;
 	int rc = ticker_new(&d->env, d->sample, &d->ticker, err);
 	d->env.ticker = d->ticker;
+	if (rc == 0 && d->options.energy_activity)
+		rc = unit_activity_new(&d->env, &d->unit_activity, err);
+	if (rc == 0 && d->unit_activity)
+		d->env.activity_ppm = unit_activity_ppm(d->unit_activity);
 	if (rc == 0)
 		open_page(d);
 	return rc;
@@ -45,6 +50,8 @@ static void before_tick(void *arg)
 
 	if (d->has_ring)
 		ingest_tick(&d->ingest, 0);
+	if (d->unit_activity)
+		unit_activity_look(d->unit_activity);
 }
 
 static void after_tick(void *arg)
@@ -85,4 +92,5 @@ void daemon_energy_close(struct daemon *d)
 	energy_page_fill_free(d->energy_page_fill);
 	energy_page_writer_free(d->page);
 	ticker_free(d->ticker);
+	unit_activity_free(d->unit_activity);
 }

@@ -37,11 +37,12 @@ struct env {
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */
-	struct step_groups *step_groups;         /* NULL without kernel programs */
-	struct unit_io *unit_io;                 /* NULL when no IO is counted */
-	struct unit_counts *unit_net;            /* NULL when no network is counted */
-	struct unit_counts *unit_perf;           /* NULL when no events are counted */
-	struct unit_hardware *unit_hardware;     /* NULL when no PMU is counted */
+	struct step_groups *step_groups;     /* NULL without kernel programs */
+	struct unit_io *unit_io;             /* NULL when no IO is counted */
+	struct unit_counts *unit_net;        /* NULL when no network is counted */
+	struct unit_counts *unit_perf;       /* NULL when no events are counted */
+	struct unit_hardware *unit_hardware; /* NULL when no PMU is counted */
+	const uint32_t *activity_ppm; /* unit_activity_ppm(); NULL: not asked for */
 	const struct perf_figures *perf_figures; /* NULL in tests that need none */
 	struct unit_finals *unit_finals;    /* NULL when nothing of these is counted */
 	const struct report_stats *reports; /* NULL when reports are off */

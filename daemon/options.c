@@ -16,6 +16,7 @@
 
 static const char *const rapl_readers[] = {"auto", "powercap", "perf", NULL};
 static const char *const energy_idles[] = {"allocation", "usage", "none", NULL};
+static const char *const energy_activities[] = {"none", "events", NULL};
 static const char *const energy_host_sources[] = {
 	"auto",  "none", "cray_pm_counters", "redfish", "ipmi_dcmi", "hwmon",
 	"model", NULL};
@@ -326,6 +327,11 @@ const struct conf_opt options_table[] = {
 	    "Who pays for the power of an idle machine: allocation (units, by what "
 	    "they hold; the rest nobody), usage (units, by CPU time) or none.",
 	    .choices = energy_idles),
+	ROW("energy.activity", CONF_ENUM, energy_activity, "none",
+	    "What a second of CPU time weighs when CPUs' energy is divided: none (all "
+	    "seconds the same) or events (by its cycles and instructions, where "
+	    "--collector.perf counts them).",
+	    .choices = energy_activities),
 	ROW("energy.idle-watts", CONF_STRING, energy_idle_watts, "",
 	    "Power of the idle machine as domain:watts,... (package, dram, psys, gpu: "
 	    "of each device, other: what the node takes beyond its parts), such as "

@@ -113,6 +113,7 @@ struct options {
 	int rapl_reader;                     /* enum options_rapl_reader */
 	struct conf_list hwmon_host_sensors; /* "CHIP/SENSOR" */
 	int energy_idle;                     /* enum energy_idle */
+	int energy_activity;                 /* 1: events */
 	int energy_host_source;              /* index for energy_host_source() */
 	int energy_host_includes_gpu;
 	char *energy_idle_watts;     /* "domain:watts,...", "" = learned */

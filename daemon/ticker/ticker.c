@@ -270,6 +270,7 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 {
 	struct usage_deltas_params p = {.units = t->units,
 					.sample = t->sample,
+					.activity_ppm = t->env->activity_ppm,
 					.t0_ns = t->t1_ns,
 					.t1_ns = t1_ns};
 

@@ -195,7 +195,7 @@ static void take_unit_use(struct usage_deltas *w, const struct usage_deltas_para
 		.started_ns = unit->started_boottime_ns,
 		.ended_ns = ended ? unit->ended_boottime_ns : 0,
 		.cpu_ns = new_ns,
-		.activity_ppm = ENERGY_ONE_PPM,
+		.activity_ppm = p->activity_ppm ? p->activity_ppm[i] : ENERGY_ONE_PPM,
 		.alloc_mcpu = cpus_of(p, unit, i) * 1000,
 		.alloc_kib = unit->memory_bytes / 1024,
 	};

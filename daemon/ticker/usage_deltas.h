@@ -35,6 +35,7 @@ struct usage_deltas_params {
 	/* boot time from which on GPUs are charged in this tick, if that is before t0;
 	 * 0: from t0 on */
 	uint64_t gpus_from_ns;
+	const uint32_t *activity_ppm; /* by unit; NULL: 1 for all */
 	bool gpus_by_driver; /* devices have the driver's numbers, not Slurm's */
 };
 

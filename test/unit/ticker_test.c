@@ -61,6 +61,31 @@ static void a_ticks_energy_goes_by_cpu_time_and_the_rest_is_the_systems(void **s
 	lab_adds_up(&lab);
 }
 
+static void cpu_time_weighs_as_its_events_say(void **state)
+{
+	static uint32_t ppm[1024];
+	(void)state;
+	assert_in_range(units_capacity(lab.units), 2, 1024);
+	for (uint32_t i = 0; i < 1024; i++)
+		ppm[i] = ENERGY_ONE_PPM;
+	lab.tree.node.env.activity_ppm = ppm;
+	no_idle();
+	packages(0);
+	assert_true(lab_tick(&lab, 0, 0));
+	lab_apply(&lab, RECORD_STEP_START, "1", 0, 1, 0);
+	lab_apply(&lab, RECORD_STEP_START, "2", 0, 1, 0);
+	ppm[lab_unit(&lab, "1")] = ENERGY_ONE_PPM / 2;
+	ppm[lab_unit(&lab, "2")] = ENERGY_ONE_PPM * 3 / 2;
+	lab_used(&lab, "1", 0, 400);
+	lab_used(&lab, "2", 0, 400);
+	packages(10 * WATT);
+	assert_true(lab_tick(&lab, 1000, 200));
+	assert_int_equal(lab_unit_uj(&lab, "1", ENERGY_PACKAGE), 2 * WATT);
+	assert_int_equal(lab_unit_uj(&lab, "2", ENERGY_PACKAGE), 6 * WATT);
+	assert_int_equal(lab_node(&lab)->system.settled_uj[ENERGY_PACKAGE], 2 * WATT);
+	lab_adds_up(&lab);
+}
+
 static void nothing_used_before_the_first_tick_is_charged(void **state)
 {
 	(void)state;
@@ -442,7 +467,10 @@ static void a_day_of_a_busy_node_adds_up_at_every_tick(void **state)
 {
 	(void)state;
 	uint64_t seed = 7, uj = 0;
+	static uint32_t ppm[1024];
 	char id[16];
+	assert_in_range(units_capacity(lab.units), 2, 1024);
+	lab.tree.node.env.activity_ppm = ppm;
 	packages(0);
 	lab_set(LAB_RAPL, 1, SOURCE_ENERGY, SOURCE_DOMAIN_DRAM, 0, 0);
 	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 90 * WATT);
@@ -465,6 +493,7 @@ static void a_day_of_a_busy_node_adds_up_at_every_tick(void **state)
 		uint64_t was = lab_node(&lab)->measured_uj[ENERGY_PACKAGE];
 		lab_add(LAB_RAPL, 0, dice % 30011);
 		lab_add(LAB_RAPL, 1, dice % 3001);
+		ppm[dice % 1024] = 250000 + dice % 3750001;
 		lab_tick(&lab, 50 + dice % 2000, dice % 100);
 		assert_true(lab_node(&lab)->measured_uj[ENERGY_PACKAGE] >= was);
 		lab_adds_up(&lab);
@@ -533,6 +562,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
 	const struct CMUnitTest tests[] = {
 		T(a_ticks_energy_goes_by_cpu_time_and_the_rest_is_the_systems),
+		T(cpu_time_weighs_as_its_events_say),
 		T(nothing_used_before_the_first_tick_is_charged),
 		T(a_discovered_step_is_charged_from_where_it_was_found),
 		T(a_unit_that_came_and_went_between_two_ticks_has_its_energy),

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "daemon/energy.h"
 #include "daemon/groups/step_groups.h"
+#include "daemon/groups/unit_activity.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/groups/unit_finals.h"
 #include "daemon/groups/unit_hardware.h"
@@ -431,6 +433,50 @@ static void nobody_waits_for_events_that_there_are_not(void **state)
 	assert_int_equal(unit_hardware_ready(hardware), RING_ARMED_CACHE);
 }
 
+static uint32_t activity_of(const struct unit_activity *a, uint32_t unit)
+{
+	return unit_activity_ppm(a)[unit];
+}
+
+static void cpu_time_weighs_by_its_cycles_and_instructions(void **state)
+{
+	const uint64_t ns = NSEC_PER_SEC;
+	uint32_t waits = start_unit("7", 3, RECORD_PERF_HW);
+	uint32_t computes = start_unit("8", 4, RECORD_PERF_HW);
+	uint32_t other = start_unit("9", 5, 0);
+	struct unit_activity *a;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(unit_activity_new(&n.env, &a, &err), 0);
+	unit_activity_look(a);
+	assert_int_equal(activity_of(a, waits), ENERGY_ONE_PPM);
+	/* 2 x cycles + instructions: 2 and 6, as long as each other */
+	play_counts(3, GROUP_CYCLES, 0, (struct hardware_counts){{ns, 0}, ns, ns});
+	play_counts(4, GROUP_CYCLES, 0, (struct hardware_counts){{ns, 4 * ns}, ns, ns});
+	unit_activity_look(a);
+	assert_in_range(activity_of(a, waits), 499999, 500000);
+	assert_in_range(activity_of(a, computes), 1499999, 1500000);
+	assert_int_equal(activity_of(a, other), ENERGY_ONE_PPM);
+	/* nothing since then */
+	unit_activity_look(a);
+	assert_int_equal(activity_of(a, computes), ENERGY_ONE_PPM);
+	/* alone it is its own mean */
+	play_counts(4, GROUP_CYCLES, 0,
+		    (struct hardware_counts){{9 * ns, 9 * ns}, 2 * ns, 2 * ns});
+	unit_activity_look(a);
+	assert_in_range(activity_of(a, computes), 999999, 1000000);
+	/* what makes no sense has bounds */
+	play_counts(3, GROUP_CYCLES, 0,
+		    (struct hardware_counts){{ns, 1}, 1000 * ns, 1000 * ns});
+	play_counts(4, GROUP_CYCLES, 0,
+		    (struct hardware_counts){{99 * ns, 99 * ns}, 3 * ns, 3 * ns});
+	unit_activity_look(a);
+	assert_int_equal(activity_of(a, waits), ACTIVITY_LEAST_PPM);
+	assert_int_equal(activity_of(a, computes), ACTIVITY_MOST_PPM);
+	unit_activity_free(a);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_lab, close_lab)
 
 int main(void)
@@ -447,6 +493,7 @@ int main(void)
 		cmocka_unit_test(names_of_counts_are_those_of_the_events),
 		TEST(units_are_shown_the_kinds_that_they_ask_for),
 		TEST(events_are_armed_while_a_unit_asks),
+		TEST(cpu_time_weighs_by_its_cycles_and_instructions),
 		TEST(who_asks_waits_until_its_events_are_armed),
 		TEST(nobody_waits_for_events_that_there_are_not),
 	};
