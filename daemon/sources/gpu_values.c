@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/buf.h"
+
 #define LABELS_MAX 8u
 
 static const struct prom_family gpu_power = {"ceems_gpu_power_watts", PROM_GAUGE,
@@ -231,14 +233,13 @@ static struct more_labels with_label(const struct prom_label *labels, size_t n,
 }
 
 static void put_figures(struct prom *out, const struct prom_family *families,
-			const struct child_gpu_profile *p,
-			const struct prom_label *labels, size_t n)
+			const struct child_gpu_profile *p, const struct buf *labels)
 {
 	for (unsigned i = 0; i < CHILD_GPU_FIGURES; i++) {
 		if (!(p->have >> i & 1))
 			continue;
 		prom_family(out, &families[i]);
-		prom_put_scaled(out, labels, n, p->ppm[i], 6);
+		prom_put_block_scaled(out, labels, p->ppm[i], 6);
 	}
 }
 
@@ -252,35 +253,46 @@ static void put_clock_reasons(struct prom *out, uint64_t bits,
 	}
 }
 
+/* Labels are rendered once, not for each sample. */
 void gpu_values_put(struct prom *out, const struct child_gpu *m,
 		    const struct prom_label *labels, size_t n)
 {
+	auto_buf struct buf block = BUF_INIT;
+
 	if (n >= LABELS_MAX)
 		return;
+	prom_render_labels(&block, labels, n);
 	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
 		const struct gpu_column *c = &gpu_columns[i];
 		if (!child_gpu_has(m, i) || !c->family)
 			continue;
-		struct more_labels l = with_label(labels, n, c->label, c->value);
 		prom_family(out, c->family);
-		prom_put_scaled(out, l.all, n + (c->label ? 1 : 0), m->value[i],
-				c->decimals);
+		if (c->label) {
+			struct more_labels l =
+				with_label(labels, n, c->label, c->value);
+			prom_put_scaled(out, l.all, n + 1, m->value[i], c->decimals);
+		} else {
+			prom_put_block_scaled(out, &block, m->value[i], c->decimals);
+		}
 	}
 	if (child_gpu_has(m, CHILD_GPU_CLOCK_REASONS))
 		put_clock_reasons(out, m->value[CHILD_GPU_CLOCK_REASONS], labels, n);
-	put_figures(out, gpu_figures, &m->profile, labels, n);
+	put_figures(out, gpu_figures, &m->profile, &block);
 }
 
 static void put_gpu_instance(struct prom *out, const struct child_gpu_instance *g,
 			     const struct prom_label *labels, size_t n)
 {
+	auto_buf struct buf block = BUF_INIT;
+
+	prom_render_labels(&block, labels, n);
 	for (unsigned i = 0; i < CHILD_GPU_INSTANCE_VALUES; i++) {
 		if (!(g->have >> i & 1))
 			continue;
 		prom_family(out, &gpu_instance_memory[i]);
-		prom_put_u64(out, labels, n, g->value[i]);
+		prom_put_block_u64(out, &block, g->value[i]);
 	}
-	put_figures(out, gpu_instance_figures, &g->profile, labels, n);
+	put_figures(out, gpu_instance_figures, &g->profile, &block);
 }
 
 static void put_slices(struct prom *out, const struct child_gpu_instance *g,
