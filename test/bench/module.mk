@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # srun: what the plugins cost a user, on a real Slurm
+BENCHES += gpu
 BENCHES += srun
 # report: what --ceems-report adds to a step
 BENCHES += report

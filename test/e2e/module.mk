@@ -21,6 +21,7 @@ CHECKS += test/e2e/energy_sources.sh
 CHECKS += test/e2e/energy_model.sh
 CHECKS += test/e2e/energy_adds_up.sh
 CHECKS += test/e2e/gpu.sh
+CHECKS += test/e2e/gpu_mig.sh
 CHECKS += test/e2e/check_device.sh
 CHECKS += test/e2e/unwind_rows.sh
 CHECKS += test/e2e/profiler.sh
