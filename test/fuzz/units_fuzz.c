@@ -134,9 +134,13 @@ static void use_units(struct run *r)
 static void divide_energy(struct run *r)
 {
 	struct steps_energy s = {0};
+	const struct steps_energy_window w = {.t0_ns = r->now - NSEC_PER_SEC,
+					      .t1_ns = r->now,
+					      .gpu_t0_ns = r->now - NSEC_PER_SEC,
+					      .gpu_t1_ns = r->now};
 
 	units_energy_draft(r->u);
-	if (steps_energy_tick(&s, r->u, r->now - NSEC_PER_SEC, r->now) == 0 &&
+	if (steps_energy_tick(&s, r->u, &w) == 0 &&
 	    steps_energy_before_close(&s, r->u, false) == 0) {
 		steps_energy_after_close(&s, r->u);
 		units_energy_commit(r->u);
