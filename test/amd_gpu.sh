@@ -43,6 +43,10 @@ domain 0
 drm_render_minor $4
 num_xcc 1"
 }
+kfd_process() { # PID GPU_ID BYTES UNITS
+	amd_put "class/kfd/kfd/proc/$1/vram_$2" "$3"
+	amd_put "class/kfd/kfd/proc/$1/stats_$2/cu_occupancy" "$4"
+}
 kfd_generation() { amd_put class/kfd/kfd/topology/generation_id "$1"; }
 xe_device() { # PCI RENDER CARD
 	local at=bus/pci/devices/$1

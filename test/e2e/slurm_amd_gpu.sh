@@ -40,7 +40,7 @@ index_of() { # JOB: Slurm's
 }
 flag_is_right() { scrape && index=$(index_of "$1") && [ -n "$index" ] && [ "$(flag "$1")" = "${of_index[$index]}" ]; }
 for job in one two three; do
-	srun -J $job --gres=gpu:1 sh -c "while [ ! -e $JOBS/go ]; do sleep 0.05; done" 2>/dev/null &
+	srun -J $job --gres=gpu:1 sh -c "echo \$\$ >$JOBS/pid-$job; while [ ! -e $JOBS/go ]; do sleep 0.05; done" 2>/dev/null &
 	jobs+=($!)
 	ok "job $job: its device file says which device or partition it is" wait_for 60 flag_is_right $job
 	job_with[$index]=$job
@@ -59,6 +59,15 @@ charged() { scrape && awk -v j="$(of_job "${job_with[$1]}")" 'BEGIN { exit !(j >
 ok "who holds a device pays for it: job ${job_with[0]}" wait_for 60 charged 0
 ok "who holds a partition pays for its part: job ${job_with[1]}" wait_for 60 charged 1
 ok "and so does who holds the other: job ${job_with[2]}" wait_for 60 charged 2
+
+# who computes where: the second job on its own partition, the first on the other one's device
+kfd_process "$(cat "$JOBS/pid-${job_with[1]}")" 112 4096 1
+kfd_process "$(cat "$JOBS/pid-${job_with[0]}")" 113 4096 1
+processes() { sed -n "s/^ceems_gpu_processes{.*gpuuuid=\"$1\",owner=\"$2\"} //p" "$SCRATCH/metrics"; }
+are_told() { scrape && [ "$(processes 0000:05:00.0 holder) $(processes 0000:05:00.0 other_unit)" = "1 1" ]; }
+ok "kfd's processes are a holder's or another unit's" wait_for 60 are_told
+id=$(squeue -h -n "${job_with[0]}" -o %A)
+is "which is named" "$(sed -n "s/^ceems_compute_unit_gpu_foreign_processes{.*uuid=\"$id\".*gpuuuid=\"0000:05:00.0\"} //p" "$SCRATCH/metrics")" 1
 touch "$JOBS/go"
 wait "${jobs[@]}"
 tap_done
