@@ -131,18 +131,17 @@ int amd_energy(struct device *d, uint64_t *ret_uj, struct err *err)
 	struct kernel_device *k = d->kernel;
 	struct amd_metrics m;
 	struct err table = {""};
-	int rc = kernel_device_check(k, err);
 
-	if (rc < 0)
-		return rc;
-	if (kernel_device_sleeps(k)) {
+	if (k->sleeps) {
 		k->has_moved = false;
 		*ret_uj = k->last_uj;
 		return k->last_uj ? 0 : err_set(err, -EAGAIN, "it sleeps");
 	}
-	rc = find_module(k, &table);
+	int rc = find_module(k, &table);
 	if (rc == 0)
 		rc = read_metrics(k->module ? k->module : k, &m, &table);
+	if (rc == -ENOENT && kernel_device_check(k, err) < 0)
+		return -ENODEV;
 	if (rc == -EPROTO || rc == -EBADMSG || rc == -ENOENT)
 		return end_counter(k, err, table.text);
 	if (rc < 0)
@@ -232,17 +231,17 @@ static void keep_metrics(const struct kernel_device *k, const struct amd_metrics
 
 int amd_read(struct device *d, struct err *err)
 {
-	const struct kernel_device *k = d->kernel;
+	struct kernel_device *k = d->kernel;
 	struct child_gpu *m = &d->out.m;
 	struct amd_metrics table;
 	uint64_t units = 0;
-	int rc = kernel_device_check(k, err);
+	int rc = kernel_device_look(k, err);
 
 	m->have = 0;
 	for (uint32_t i = 0; i < k->gpu.partition_count; i++)
 		units += k->gpu.partitions[i].units;
 	kernel_device_keep(m, CHILD_GPU_SM_COUNT, units ? 0 : -ENODATA, units, 1);
-	if (rc < 0 || kernel_device_sleeps(k))
+	if (rc < 0 || k->sleeps)
 		return rc;
 	read_power(k, m);
 	for (size_t i = 0; i < sizeof(amd_files) / sizeof(amd_files[0]); i++) {

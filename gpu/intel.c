@@ -14,15 +14,14 @@
 int intel_energy(struct device *d, uint64_t *ret_uj, struct err *err)
 {
 	struct kernel_device *k = d->kernel;
-	int rc = kernel_device_check(k, err);
 
-	if (rc < 0)
-		return rc;
-	if (kernel_device_sleeps(k)) {
+	if (k->sleeps) {
 		*ret_uj = k->last_uj;
 		return k->last_uj ? 0 : err_set(err, -EAGAIN, "it sleeps");
 	}
-	rc = kernel_device_hwmon(k, "energy1_input", ret_uj);
+	int rc = kernel_device_hwmon(k, "energy1_input", ret_uj);
+	if (rc == -ENOENT && kernel_device_check(k, err) < 0)
+		return -ENODEV;
 	if (rc == -ENOENT)
 		rc = kernel_device_hwmon(k, "energy2_input", ret_uj);
 	if (rc < 0)
@@ -34,14 +33,14 @@ int intel_energy(struct device *d, uint64_t *ret_uj, struct err *err)
 
 int intel_read(struct device *d, struct err *err)
 {
-	const struct kernel_device *k = d->kernel;
+	struct kernel_device *k = d->kernel;
 	struct child_gpu *m = &d->out.m;
 	char name[48];
 	uint64_t v = 0;
-	int rc = kernel_device_check(k, err);
+	int rc = kernel_device_look(k, err);
 
 	m->have = 0;
-	if (rc < 0 || kernel_device_sleeps(k))
+	if (rc < 0 || k->sleeps)
 		return rc;
 	rc = kernel_device_hwmon(k, "power1_max", &v);
 	if (rc == 0 && !v) /* 0: no limit is in force */

@@ -75,7 +75,7 @@ int kernel_device_check(const struct kernel_device *k, struct err *err)
 	return 0;
 }
 
-bool kernel_device_sleeps(const struct kernel_device *k)
+static bool is_suspended(const struct kernel_device *k)
 {
 	char path[PATH_BYTES], text[16];
 	static const char suspended[] = "suspended";
@@ -83,6 +83,14 @@ bool kernel_device_sleeps(const struct kernel_device *k)
 	(void)snprintf(path, sizeof(path), "%s/power/runtime_status", k->folder);
 	return fs_read_at(k->sysfd, path, text, sizeof(text), NULL) > 0 &&
 	       strncmp(text, suspended, strlen(suspended)) == 0;
+}
+
+int kernel_device_look(struct kernel_device *k, struct err *err)
+{
+	int rc = kernel_device_check(k, err);
+
+	k->sleeps = rc == 0 && is_suspended(k);
+	return rc;
 }
 
 /* The board's name, where it has one; it is the vendor's text. */
@@ -128,5 +136,6 @@ void kernel_device_start(struct device *d, struct kernel_device *k, uint32_t ind
 	d->ops = k->gpu.driver == DRM_AMDGPU ? &amd : &intel;
 	d->kernel = k;
 	d->has_counter = true;
+	k->sleeps = is_suspended(k);
 	kernel_device_identify(k, index, &d->out.m);
 }

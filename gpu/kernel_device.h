@@ -21,6 +21,7 @@ struct kernel_device {
 	char hwmon[DRM_HWMON_BYTES];   /* "": none */
 	uint64_t generation;           /* of kfd's nodes when it was opened */
 	uint64_t last_uj;
+	bool sleeps; /* as of the last look */
 	/* Of a module of two dies, each with an address, one tells the power and
 	 * energy: each has a half of what module tells. NULL: it tells its own. */
 	const struct kernel_device *neighbour, *module;
@@ -36,10 +37,12 @@ void kernel_device_open(struct kernel_device *k, int sysfd, const struct drm_gpu
 /* What does not change of it in m (zeroed): address, name, device file. */
 void kernel_device_identify(const struct kernel_device *k, uint32_t index,
 			    struct child_gpu *m);
-/* -ENODEV: its folder is gone, or it is divided in another way than it was. */
+/* Looks, once a second and not for each reading of a counter, whether the device has
+ * been put to sleep: a read would wake it up. -ENODEV: its folder is gone, or it is
+ * divided in another way than it was. */
+int kernel_device_look(struct kernel_device *k, struct err *err);
+/* Why a file is missing. -ENODEV: the device is. 0: the file alone. */
 int kernel_device_check(const struct kernel_device *k, struct err *err);
-/* It has been put to sleep: a read would wake it up. */
-bool kernel_device_sleeps(const struct kernel_device *k);
 
 /* A number in a file of the device's folder, or of its hwmon's. Negative errno: it is
  * not there or cannot be read. */

@@ -218,7 +218,7 @@ static void a_device_that_is_divided_anew_is_opened_anew(void **state)
 	assert_int_equal(devices[0].out.m.mig, 1);
 	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
 	gpu_tree_put(&tree, "class/kfd/kfd/topology/generation_id", "3\n");
-	assert_int_equal(amd_energy(&devices[0], &uj, &err), -ENODEV);
+	assert_int_equal(amd_read(&devices[0], &err), -ENODEV);
 	assert_string_equal(err.text, "0000:c1:00.0: the partitions have changed");
 }
 
@@ -232,10 +232,12 @@ static void a_device_that_sleeps_is_not_woken(void **state)
 	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
 	gpu_tree_device(&tree, ADDRESS, "power/runtime_status", "suspended\n");
 	put_table(ADDRESS, 273, 65536 * 900ull);
-	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
-	assert_int_equal(uj, 100000000);
 	assert_int_equal(amd_read(&devices[0], &err), 0);
 	assert_int_equal(devices[0].out.m.have, 0);
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 100000000);
+	open_all(); /* as of the start */
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), -EAGAIN);
 }
 
 static void intel_has_its_energy_from_hwmon(void **state)
