@@ -105,7 +105,7 @@ int main(int argc, char *argv[])
 	mallopt(M_ARENA_MAX, 1);
 	/* Fixed, or one large answer would raise it, and what the next ones took would
 	 * never go back. */
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	if (!program_options(&program, argc, argv, &d.options, &warnings, &status))
 		return status;
 	program_log("ceemsd", d.options.log_format, d.options.log_level, &warnings);
