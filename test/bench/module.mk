@@ -122,6 +122,8 @@ io_calls_PKGS := libbpf
 BENCHES += io_calls
 # scrape_ebpf: a scrape of 1000 units with 8 mounts each
 BENCHES += scrape_ebpf
+# peer_io: what ceemsd counts and costs, beside the exporter of CEEMS with PEER=path
+BENCHES += peer_io
 BENCH_PROGS += perf_exits
 perf_exits_LIBS := libopener libbase
 perf_exits_PKGS := libbpf
