@@ -121,16 +121,30 @@ static void say_share(struct buf *t, double ratio, const char *what)
 		buf_printf(t, ", %.1f%% of %s", 100 * ratio, what);
 }
 
+static void say_figures(const double *n, struct buf *t)
+{
+	if (!isnan(n[UNIT_GFLOPS]))
+		buf_printf(t, "%s%.2f GFLOP/s", t->len ? ", " : "", n[UNIT_GFLOPS]);
+	if (isnan(n[UNIT_DRAM_READ_BYTES]))
+		return;
+	buf_puts(t, t->len ? ", " : "");
+	report_put_bytes(t, n[UNIT_DRAM_READ_BYTES]);
+	buf_puts(t, " read from memory");
+}
+
 void report_say_cycles(const double *n, struct buf *t)
 {
-	if (isnan(n[UNIT_IPC]))
-		return;
-	buf_printf(t, "%.2f instructions per cycle", n[UNIT_IPC]);
-	if (n[UNIT_FREQUENCY_GHZ] > 0)
+	if (!isnan(n[UNIT_IPC]))
+		buf_printf(t, "%.2f instructions per cycle", n[UNIT_IPC]);
+	if (t->len && n[UNIT_FREQUENCY_GHZ] > 0)
 		buf_printf(t, " at %.2f GHz", n[UNIT_FREQUENCY_GHZ]);
-	say_share(t, n[UNIT_CACHE_MISS_RATIO], "the last cache's accesses missed");
-	say_share(t, n[UNIT_BRANCH_MISS_RATIO], "branches predicted wrongly");
-	if (n[UNIT_EVENTS_RATIO] < 0.99)
+	if (t->len) {
+		say_share(t, n[UNIT_CACHE_MISS_RATIO],
+			  "the last cache's accesses missed");
+		say_share(t, n[UNIT_BRANCH_MISS_RATIO], "branches predicted wrongly");
+	}
+	say_figures(n, t);
+	if (t->len && n[UNIT_EVENTS_RATIO] < 0.99)
 		buf_printf(t, ", counted in %.0f%% of its CPU time",
 			   100 * n[UNIT_EVENTS_RATIO]);
 }

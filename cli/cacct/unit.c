@@ -115,6 +115,8 @@ static const struct {
 	{UNIT_CYCLES, 1, "counts.cpu_cycles"},
 	{UNIT_INSTRUCTIONS, 1, "counts.instructions"},
 	{UNIT_CACHE_MISSES, 1, "counts.cache_misses"},
+	{UNIT_FP_OPERATIONS, 1, "counts.fp_operations"},
+	{UNIT_DRAM_READ_BYTES, 1, "counts.dram_read_bytes"},
 	{UNIT_CPU_S, 1, "cpu_seconds"},
 	{UNIT_ENERGY_J, 1, "energy_joules.total"},
 	{UNIT_CPU_SIDE_J, 3.6e6, "total_cpu_energy_usage_kwh.total"},
@@ -338,6 +340,8 @@ static void complete_unit(struct unit *u, int64_t now)
 		n[UNIT_ELAPSED_S] -= n[UNIT_SUSPENDED_S];
 	if (n[UNIT_ELAPSED_S] < 0)
 		n[UNIT_ELAPSED_S] = 0;
+	if (n[UNIT_ELAPSED_S] > 0)
+		n[UNIT_GFLOPS] = n[UNIT_FP_OPERATIONS] / n[UNIT_ELAPSED_S] / 1e9;
 	if (isnan(n[UNIT_CPU_S]))
 		n[UNIT_CPU_S] = sum_known(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
 	/* as in sacct: the nodes' reports may be behind */

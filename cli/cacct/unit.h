@@ -120,7 +120,10 @@ enum unit_number {
 	UNIT_BRANCH_MISS_RATIO, /* of branches */
 	UNIT_L1_MISS_RATIO,     /* of reads from the first cache */
 	UNIT_LLC_MISS_RATIO,    /* of reads from the last one */
-	UNIT_EVENTS_RATIO,      /* of its CPU time: in which these were counted */
+	UNIT_FP_OPERATIONS,
+	UNIT_DRAM_READ_BYTES,
+	UNIT_GFLOPS,       /* a second of its life, not of its CPU time */
+	UNIT_EVENTS_RATIO, /* of its CPU time: in which these were counted */
 	UNIT_ENERGY_J,   /* all of it: the host's, and GPUs that it does not include */
 	UNIT_CPU_SIDE_J, /* the peer's "cpu" energy, with the building's share */
 	UNIT_GPU_SIDE_J, /* the peer's "gpu" energy */

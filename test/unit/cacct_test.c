@@ -692,10 +692,12 @@ static const char *put_ratio_cell(const struct unit *u, const char *name,
 static void events_of_cpus_are_shown_as_ratios(void **state)
 {
 	static const char text[] =
-		"{\"cpu_seconds\": 40, \"counts\": {\"cpu_cycles\": 60000000000, "
+		"{\"cpu_seconds\": 40, \"elapsed_seconds\": 20, \"counts\": "
+		"{\"cpu_cycles\": 60000000000, "
 		"\"instructions\": 90000000000, \"cache_references\": 1000, "
 		"\"cache_misses\": 25, \"branches\": 0, \"branch_misses\": 0, "
 		"\"llc_reads\": 8, \"llc_read_misses\": 2, "
+		"\"fp_operations\": 50000000000, \"dram_read_bytes\": 3145728, "
 		"\"events_enabled_ns\": 20000000000}}";
 	auto_json struct json_object *row = json_tokener_parse(text);
 	auto_buf struct buf out = BUF_INIT;
@@ -704,9 +706,11 @@ static void events_of_cpus_are_shown_as_ratios(void **state)
 	(void)state;
 	unit_from_json(row, NOW, &u);
 	report_say_cycles(u.number, &out);
-	assert_string_equal(out.data,
-			    "1.50 instructions per cycle at 3.00 GHz, 2.5% of the last "
-			    "cache's accesses missed, counted in 50% of its CPU time");
+	assert_string_equal(
+		out.data,
+		"1.50 instructions per cycle at 3.00 GHz, 2.5% of the last "
+		"cache's accesses missed, 2.50 GFLOP/s, 3.0 MiB read from memory, "
+		"counted in 50% of its CPU time");
 	assert_string_equal(put_ratio_cell(&u, "IPC", &out), "1.50");
 	assert_string_equal(put_ratio_cell(&u, "CPUFreq", &out), "3.00");
 	assert_string_equal(put_ratio_cell(&u, "CacheMissRate", &out), "2.5%");
@@ -714,6 +718,9 @@ static void events_of_cpus_are_shown_as_ratios(void **state)
 	assert_string_equal(put_ratio_cell(&u, "BranchMissRate", &out), "");
 	assert_string_equal(put_ratio_cell(&u, "L1MissRate", &out), "");
 	assert_string_equal(put_ratio_cell(&u, "EventsEff", &out), "50.0%");
+	assert_string_equal(put_ratio_cell(&u, "FPOps", &out), "50000000000");
+	assert_string_equal(put_ratio_cell(&u, "GFlops", &out), "2.50");
+	assert_string_equal(put_ratio_cell(&u, "DRAMRead", &out), "3M");
 }
 
 static const char *memory_hint(double ipc, double miss_ratio, double misses,

@@ -194,6 +194,9 @@ def perf(p):
                        "L1 reads, {{hostname}}"),
                   prom(per(n + "cache_ll_read_misses_total", n + "cache_ll_read_hits_total"),
                        "last level reads, {{hostname}}")], "percentunit"), 8, 8)
+    p.put(series("Figures of raw events", "Per second, such as floating point operations, where "
+                 "the site defines them.",
+                 [prom(rate(n + "figure_total"), "{{figure}}, {{hostname}}")], "short"), 24, 7)
     p.put(series("Switches and migrations", "Per second, on each node.",
                  [prom(rate(n + "context_switches_total"), "switches, {{hostname}}"),
                   prom(rate(n + "cpu_migrations_total"), "migrations, {{hostname}}")], "cps"),
