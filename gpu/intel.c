@@ -8,6 +8,7 @@
 
 #include "gpu/device.h"
 #include "gpu/kernel_device.h"
+#include "lib/clock.h"
 
 #define MHZ_HZ 1000000u
 
@@ -31,6 +32,19 @@ int intel_energy(struct device *d, uint64_t *ret_uj, struct err *err)
 	return 0;
 }
 
+/* There is no sensor of it: what the counter rose since the last reading. */
+static void keep_mean_power(struct kernel_device *k, struct child_gpu *m)
+{
+	uint64_t now_ns = clock_boottime_ns(), between_ns = now_ns - k->power_ns;
+
+	if (k->power_ns && k->last_uj >= k->power_uj && between_ns >= NSEC_PER_SEC / 10)
+		kernel_device_keep(
+			m, CHILD_GPU_POWER, 0,
+			(k->last_uj - k->power_uj) * 1000 / (between_ns / 1000000), 1);
+	k->power_uj = k->last_uj;
+	k->power_ns = k->last_uj ? now_ns : 0;
+}
+
 int intel_read(struct device *d, struct err *err)
 {
 	struct kernel_device *k = d->kernel;
@@ -42,6 +56,7 @@ int intel_read(struct device *d, struct err *err)
 	m->have = 0;
 	if (rc < 0 || k->sleeps)
 		return rc;
+	keep_mean_power(k, m);
 	rc = kernel_device_hwmon(k, "power1_max", &v);
 	if (rc == 0 && !v) /* 0: no limit is in force */
 		rc = -ENODATA;

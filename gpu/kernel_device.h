@@ -28,6 +28,8 @@ struct kernel_device {
 	bool is_paired, second_half;
 	/* amd.c: the accumulator's last count, and when it moved */
 	uint64_t counts, moved_ns;
+	/* intel.c: of the last reading of its values */
+	uint64_t power_uj, power_ns;
 	bool has_moved;
 	struct kfd_view *kfd; /* NULL: no memory for it, or Intel's */
 };

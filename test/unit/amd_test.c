@@ -258,6 +258,14 @@ static void intel_has_its_energy_from_hwmon(void **state)
 	assert_gpu_value(0, CHILD_GPU_POWER_LIMIT, 300000000);
 	assert_gpu_value(0, CHILD_GPU_TEMPERATURE, 44000);
 	assert_gpu_value(0, CHILD_GPU_SM_CLOCK, 1600000000);
+	assert_false(child_gpu_has(&devices[0].out.m, CHILD_GPU_POWER));
+	/* 1000 J since a reading 2 s ago, or longer if this takes so long */
+	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/energy1_input", "1123456789\n");
+	assert_int_equal(intel_energy(&devices[0], &uj, &err), 0);
+	kernel[0].power_ns = clock_boottime_ns() - 2 * NSEC_PER_SEC;
+	assert_int_equal(intel_read(&devices[0], &err), 0);
+	assert_true(child_gpu_has(&devices[0].out.m, CHILD_GPU_POWER));
+	assert_in_range(devices[0].out.m.value[CHILD_GPU_POWER], 1, 500000000);
 	gpu_tree_device(&tree, ADDRESS, "hwmon/hwmon5/energy1_input", "what\n");
 	assert_int_equal(intel_energy(&devices[0], &uj, &err), -EINVAL);
 }
