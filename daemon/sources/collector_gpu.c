@@ -61,11 +61,14 @@ static int gpu_view_open(const struct env *env, void **ret_state, struct err *er
 static void put_gpu(const struct gpu_view *v, struct prom *out, uint64_t now_ns)
 {
 	const struct child_gpu *m = &v->in.gpu;
+	static const char *const vendors[CHILD_GPU_VENDORS] = {"nvidia", "amd",
+							       "intel"};
 	char index[16];
 	struct prom_label labels[] = {
 		{"hostname", v->source->env->hostname},
 		{"index", index},
 		{"gpuuuid", m->uuid},
+		{"vendor", vendors[m->vendor]},
 		{"pci", m->pci},
 		{"model", m->model},
 		{"mig", m->mig ? "true" : "false"},

@@ -31,7 +31,7 @@ grown() { awk -v a="$(of energy_joules_total "$1")" -v b="$2" 'BEGIN { exit !(a 
 ok "a device without NVIDIA's driver is read: its power" wait_for 20 shows power_watts 0000:c1:00.0 210
 is "its memory" "$(of memory_size_bytes 0000:c1:00.0)" 68702699520
 is "how busy it is" "$(of busy_ratio 0000:c1:00.0)" 0.87
-like "which device it is" "$(value ceems_gpu_info 'gpuuuid="0000:c1:00.0".*pci="0000:c1:00.0".*model="AMD Instinct MI210"')" '^1$'
+like "which device it is" "$(value ceems_gpu_info 'gpuuuid="0000:c1:00.0",vendor="amd",pci="0000:c1:00.0".*model="AMD Instinct MI210"')" '^1$'
 ok "Intel's device, too" wait_for 20 shows temperature_celsius 0000:03:00.0 44
 ok "counters begin at 0" wait_for 20 shows energy_joules_total 0000:c1:00.0 0
 amd_counts 0000:c1:00.0 400
