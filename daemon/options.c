@@ -186,6 +186,10 @@ const struct conf_opt options_table[] = {
 	    "Accepted, not read: ceems-libvirt asks libvirt itself, which also knows "
 	    "transient domains."),
 
+	ROW("collector.gpu.dcgm-names", CONF_BOOL, gpu_dcgm_names, "false",
+	    "Export what --collector.gpu reads under the names of NVIDIA's "
+	    "dcgm-exporter "
+	    "and AMD's device-metrics-exporter, too."),
 	ROW("collector.gpu.type", CONF_STRING, gpu_type, "",
 	    "Accepted for tests: nvidia, amd or nogpu.", .flags = CONF_HIDDEN),
 	ROW("collector.gpu.nvidia-smi-path", CONF_STRING, nvidia_smi_path, "",

@@ -51,6 +51,7 @@ struct options {
 	char *gpu_path;
 	char *gpu_nvml;
 	uint64_t gpu_period_ms;
+	bool gpu_dcgm_names;
 	char *opener_path; /* the same */
 
 	/* ring and unit table */

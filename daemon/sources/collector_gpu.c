@@ -6,17 +6,23 @@
 #include <string.h>
 
 #include "daemon/collector.h"
+#include "daemon/options.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/gpu_values.h"
+#include "daemon/sources/names/gpu_names.h"
 #include "daemon/sources/source_view.h"
+#include "lib/log.h"
+
+union gpu_view_message {
+	struct child_gpu gpu;
+	struct child_gpu_instances instances;
+	char bytes[CHILD_MESSAGE_MAX];
+};
 
 struct gpu_view {
 	struct source_view *source;
-	union {
-		struct child_gpu gpu;
-		struct child_gpu_instances instances;
-		char bytes[CHILD_MESSAGE_MAX];
-	} in;
+	bool names; /* of other exporters, too */
+	union gpu_view_message in, device;
 };
 
 static const struct prom_family gpu_info = {
@@ -54,6 +60,11 @@ static int gpu_view_open(const struct env *env, void **ret_state, struct err *er
 		return rc;
 	}
 	v->source = source;
+	v->names = env->options && env->options->gpu_dcgm_names;
+	if (v->names && gpu_names_are_taken(env->procfd))
+		log_warn("gpu: something listens on port 9400, as dcgm-exporter does: "
+			 "with "
+			 "--collector.gpu.dcgm-names its series are exported twice");
 	*ret_state = v;
 	return 0;
 }
@@ -98,6 +109,20 @@ static void put_gpu_instances(const struct gpu_view *v, struct prom *out,
 	gpu_instances_put(out, m, labels, 3);
 }
 
+static void put_gpu_names(struct gpu_view *v, struct prom *out, const char *name,
+			  uint64_t now_ns)
+{
+	const struct env *env = v->source->env;
+
+	if (now_ns > v->in.gpu.read_ns + CHILD_GPU_STALE_NS)
+		return;
+	v->device = v->in;
+	bool divided = child_link_get(env->gpu, CHILD_GPU_INSTANCES, name, &v->in,
+				      sizeof(v->in)) > 0;
+	gpu_names_put(out, &v->device.gpu, divided ? &v->in.instances : NULL,
+		      env->hostname);
+}
+
 static void put_gpu_energy(const struct gpu_view *v, struct prom *out)
 {
 	const struct source_snapshot *last = &v->source->last;
@@ -127,8 +152,11 @@ static int gpu_view_collect(void *state, struct prom *out, struct err *err)
 	for (unsigned i = 0; i < CHILD_GPUS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "gpu%u", i);
 		if (child_link_get(env->gpu, CHILD_GPU, name, &v->in, sizeof(v->in)) >
-		    0)
+		    0) {
 			put_gpu(v, out, now_ns);
+			if (v->names)
+				put_gpu_names(v, out, name, now_ns);
+		}
 		if (child_link_get(env->gpu, CHILD_GPU_INSTANCES, name, &v->in,
 				   sizeof(v->in)) > 0)
 			put_gpu_instances(v, out, now_ns);

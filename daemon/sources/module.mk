@@ -17,6 +17,7 @@ libsources_SRCS += daemon/sources/cray_text.c
 libsources_SRCS += daemon/sources/energy_counter.c
 libsources_SRCS += daemon/sources/meter_checkpoint.c
 libsources_SRCS += daemon/sources/gpu_child.c
+libsources_SRCS += daemon/sources/names/gpu_names.c
 libsources_SRCS += daemon/sources/gpu_values.c
 libsources_SRCS += daemon/sources/hwmon_name.c
 libsources_SRCS += daemon/sources/ipmi.c

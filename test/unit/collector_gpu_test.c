@@ -2,6 +2,9 @@
 #include <errno.h>
 
 #include "daemon/sources/child_link.h"
+#include "daemon/sources/names/gpu_names.h"
+#include "lib/fs.h"
+#include "lib/parse.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_gpu;
@@ -172,6 +175,85 @@ static void what_a_device_tells_is_the_golden_scrape(void **state)
 	tree_done(&t, c);
 }
 
+/* Lists of names: one in a line */
+static bool is_published(const char *name, size_t len)
+{
+	char text[16384], line[128];
+	ssize_t n = fs_read_at(AT_FDCWD, "test/golden/gpu_exporter_names", text,
+			       sizeof(text) - 1, NULL);
+	assert_true(n > 0);
+	text[n] = '\0';
+	snprintf(line, sizeof(line), "\n%.*s\n", (int)len, name);
+	return strstr(text, line);
+}
+
+/* Adds the samples that are not ours to names. */
+static void add_named_samples(struct energy_tree *t, struct buf *names)
+{
+	assert_int_equal(node_collect(&t->node, c), 0);
+	const char *line, *at = t->node.text.data;
+	size_t n;
+	while (scan_line(&at, t->node.text.data + t->node.text.len, &line, &n)) {
+		if (!n || line[0] == '#' || strncmp(line, "ceems_", 6) == 0)
+			continue;
+		if (!is_published(line, strcspn(line, "{ ")))
+			fail_msg("%.*s", (int)n, line);
+		buf_put(names, line, n);
+		buf_putc(names, '\n');
+	}
+}
+
+static void names_of_other_exporters_are_those_that_they_publish(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	start_tree(&t);
+	t.node.options.gpu_dcgm_names = true;
+	c->close(t.node.state);
+	node_open(&t.node, c);
+	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++)
+		say_value(0, (enum child_gpu_value)i, i + 1);
+	say_value(0, CHILD_GPU_POWER, 312500000);
+	say_value(0, CHILD_GPU_MEMORY_USED, 1048576000);
+	say_value(0, CHILD_GPU_MEMORY_TOTAL, 85899345920);
+	for (unsigned i = 0; i < CHILD_GPU_FIGURES; i++)
+		said[0].m.profile.ppm[i] = 100000 * (i + 1);
+	said[0].m.profile.have = (1u << CHILD_GPU_FIGURES) - 1;
+	said[0].m.profile.at_ns = tree_boot_ns;
+	say_energy(0, 1312500000);
+	said[1].m.mig = 1;
+	say_instances();
+	say_value(1, CHILD_GPU_POWER, 60000000);
+	say_device(1);
+	auto_buf struct buf names = BUF_INIT;
+	add_named_samples(&t, &names);
+	memset(&said[1], 0, sizeof(said[1]));
+	said[0].m.vendor = CHILD_GPU_AMD;
+	add_named_samples(&t, &names);
+	golden_equal(&names, "test/golden/collector_gpu_names.txt");
+	tree_done(&t, c);
+}
+
+static void a_listener_on_the_port_of_dcgm_exporter_is_seen(void **state)
+{
+	(void)state;
+	struct energy_tree t;
+	tree_init(&t, "test/fixture/redfish");
+	assert_false(gpu_names_are_taken(t.node.env.procfd));
+	tree_mkdir(&t, "../proc/net");
+	tree_write(&t, "../proc/net/tcp",
+		   "  sl  local_address rem_address   st tx_queue\n"
+		   "   0: 0100007F:1F90 0100007F:24B8 0A 0\n"
+		   "   1: 0100007F:24B8 0100007F:1F90 01 0\n");
+	assert_false(gpu_names_are_taken(t.node.env.procfd));
+	tree_write(&t, "../proc/net/tcp6",
+		   "  sl  local_address rem_address   st tx_queue\n"
+		   "   0: 00000000000000000000000000000000:24B8 "
+		   "00000000000000000000000000000000:0000 0A 0\n");
+	assert_true(gpu_names_are_taken(t.node.env.procfd));
+	tree_done(&t, c);
+}
+
 static bool scrape_has(struct energy_tree *t, const char *text)
 {
 	assert_int_equal(node_collect(&t->node, c), 0);
@@ -264,6 +346,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_device_tells_is_the_golden_scrape),
+		cmocka_unit_test(names_of_other_exporters_are_those_that_they_publish),
+		cmocka_unit_test(a_listener_on_the_port_of_dcgm_exporter_is_seen),
 		cmocka_unit_test(a_device_that_hangs_has_no_gauges_after_a_while),
 		cmocka_unit_test(
 			a_counter_goes_on_over_another_child_and_is_reset_by_a_driver),
