@@ -2,19 +2,14 @@
 /* Samples of what units run: at each tick of a CPU's clock the stack of the program
  * that it is in, followed by the rows that profiler/unwind_table.c made of its files'
  * call frame information, since what compilers optimise has no frame pointers. */
-#include "bpf/kernel.h"
+#include "bpf/task_group.h"
 
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "profiler/sample.h"
 
 #define ROW_STEPS 21 /* 2^20 rows of a file, and one to find none */
 #define GROUP_ABOVE_MAX 16
-
-/* Set by the loader. */
-const volatile bool by_cpuacct = false;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -171,15 +166,8 @@ static long walk_frame(__u32 i, void *arg)
 
 static __always_inline bool is_wanted(struct task_struct *task)
 {
-	struct cgroup *cgrp = NULL;
+	struct cgroup *cgrp = counted_cgroup_of_any(task);
 
-	if (!by_cpuacct)
-		cgrp = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	else if (bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
-		cgrp = BPF_CORE_READ(task, cgroups,
-				     subsys[bpf_core_enum_value(enum cgroup_subsys_id,
-								cpuacct_cgrp_id)],
-				     cgroup);
 	for (int i = 0; i < GROUP_ABOVE_MAX && cgrp; i++) {
 		__u64 id = BPF_CORE_READ(cgrp, kn, id);
 		if (bpf_map_lookup_elem(&wanted, &id))

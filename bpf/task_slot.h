@@ -3,14 +3,12 @@
 #define CEEMS_BPF_TASK_SLOT_H
 
 #include "bpf/groups_map.h"
+#include "bpf/task_group.h"
 
 #define SLOT_NONE 0xffffffffu
 /* Groups that a user has made below a step's have no entry of their own. As many as
  * groups.bpf.c goes up. */
 #define GROUP_ABOVE_MAX 32
-
-/* Set by the opener: on cgroup v1 a task's slot is that of its cpuacct group. */
-const volatile bool by_cpuacct = false;
 
 /* What was found last on this CPU: a group's number << SLOT_BITS | its slot. A group's
  * slot never changes while it has tasks, and its number is never used again. One word,
@@ -19,19 +17,6 @@ const volatile bool by_cpuacct = false;
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 
 PERCPU_ARRAY_MAP(last_found, __u64);
-
-/* Plain loads, not bpf_probe_read_kernel(): this runs at each call that is counted. */
-static __always_inline struct cgroup *counted_cgroup(struct task_struct *task)
-{
-	struct css_set *set = task->cgroups;
-
-	if (!by_cpuacct)
-		return set->dfl_cgrp;
-	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
-		return NULL;
-	struct cgroup_subsys_state **all = set->subsys;
-	return all[bpf_core_enum_value(enum cgroup_subsys_id, cpuacct_cgrp_id)]->cgroup;
-}
 
 static __noinline __u32 find_slot(struct cgroup *cgrp)
 {
@@ -79,15 +64,8 @@ static __always_inline __u32 slot_of_task(struct task_struct *task)
 /* The same of a task that the verifier knows nothing of */
 static __always_inline __u32 slot_of_any_task(struct task_struct *task)
 {
-	struct cgroup *cgrp = NULL;
+	struct cgroup *cgrp = counted_cgroup_of_any(task);
 
-	if (!by_cpuacct)
-		cgrp = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	else if (bpf_core_enum_value_exists(enum cgroup_subsys_id, cpuacct_cgrp_id))
-		cgrp = BPF_CORE_READ(task, cgroups,
-				     subsys[bpf_core_enum_value(enum cgroup_subsys_id,
-								cpuacct_cgrp_id)],
-				     cgroup);
 	return cgrp ? slot_of_group(cgrp, BPF_CORE_READ(cgrp, kn, id)) : SLOT_NONE;
 }
 
