@@ -100,6 +100,20 @@ void kfd_take_partitions(struct kfd_view *v, const uint32_t *busy_ppm, uint32_t 
 	}
 }
 
+/* kfd tells what each process has on the partition. */
+static void keep_partition_memory(struct child_gpu_instance *g, uint64_t total,
+				  const struct process_list *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->item[i].gi == g->gi && !l->item[i].ended)
+			g->value[CHILD_GPU_INSTANCE_USED] += l->item[i].memory_bytes;
+	g->have = 1u << CHILD_GPU_INSTANCE_USED;
+	if (total) {
+		g->value[CHILD_GPU_INSTANCE_TOTAL] = total;
+		g->have |= 1u << CHILD_GPU_INSTANCE_TOTAL;
+	}
+}
+
 static void send_partitions(const struct device *d, const struct kernel_device *k,
 			    const struct kfd_view *v)
 {
@@ -121,6 +135,7 @@ static void send_partitions(const struct device *d, const struct kernel_device *
 						 .ci_slices = p->dies,
 						 .sm_count = p->units,
 						 .profile = v->partitions[i]};
+		keep_partition_memory(g, p->memory_bytes, &v->processes);
 		(void)snprintf(g->uuid, sizeof(g->uuid), "%s/%u", k->gpu.pci, i);
 		out.m.slices += p->dies;
 	}

@@ -17,6 +17,7 @@
 #define NODES "class/kfd/kfd/topology/nodes"
 #define ENTRIES_MAX 4096u /* per folder */
 #define NODES_MAX 1024u
+#define BANKS_MAX 8u       /* of memory, per node */
 #define PARTITION_SHIFT 28 /* of a node's location_id, since Linux 6.7 */
 #define FUNCTION_MASK 7u   /* where the partition was before */
 
@@ -154,18 +155,64 @@ static int by_kind_and_pci(const void *a, const void *b)
 /* ---- kfd ------------------------------------------------------------------------- */
 
 struct kfd_node {
-	uint64_t domain, location, render, simds, simds_per_unit, dies;
+	uint64_t domain, location, render, simds, simds_per_unit, dies, memory_bytes;
 	uint32_t gpu_id;
 };
 
+struct kfd_property {
+	const char *name;
+	uint64_t *to;
+};
+
+/* Of a file of lines "name value"; what it does not have is left as it is. */
+static int read_properties(int sysfd, const char *path,
+			   const struct kfd_property *wanted, size_t count)
+{
+	char text[8192];
+	ssize_t got = fs_read_at(sysfd, path, text, sizeof(text), NULL);
+	const char *at = text, *line;
+	size_t len;
+
+	if (got < 0)
+		return (int)got;
+	while (scan_line(&at, text + got, &line, &len)) {
+		const char *space = memchr(line, ' ', len);
+		size_t name = space ? (size_t)(space - line) : 0;
+		for (size_t i = 0; i < count && space; i++) {
+			const char *v = space + 1;
+			uint64_t number;
+			if (strlen(wanted[i].name) == name &&
+			    memcmp(line, wanted[i].name, name) == 0 &&
+			    scan_u64(&v, line + len, &number) == 0)
+				*wanted[i].to = number;
+		}
+	}
+	return 0;
+}
+
+/* Of all banks of a node */
+static uint64_t read_memory_bytes(int sysfd, uint32_t number)
+{
+	char path[sizeof(NODES) + 48];
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < BANKS_MAX; i++) {
+		uint64_t bytes = 0;
+		const struct kfd_property wanted = {"size_in_bytes", &bytes};
+		(void)snprintf(path, sizeof(path), NODES "/%u/mem_banks/%u/properties",
+			       number, i);
+		if (read_properties(sysfd, path, &wanted, 1) < 0 ||
+		    __builtin_add_overflow(all, bytes, &all))
+			break;
+	}
+	return all;
+}
+
 static int read_kfd_node(int sysfd, uint32_t number, struct kfd_node *ret)
 {
-	char path[sizeof(NODES) + 32], text[8192], name[64];
+	char path[sizeof(NODES) + 32];
 	struct kfd_node n = {.render = DRM_NONE};
-	const struct {
-		const char *name;
-		uint64_t *to;
-	} wanted[] = {
+	const struct kfd_property wanted[] = {
 		{"domain", &n.domain},
 		{"location_id", &n.location},
 		{"drm_render_minor", &n.render},
@@ -180,24 +227,11 @@ static int read_kfd_node(int sysfd, uint32_t number, struct kfd_node *ret)
 		return -ENODEV; /* a processor */
 	n.gpu_id = (uint32_t)id;
 	(void)snprintf(path, sizeof(path), NODES "/%u/properties", number);
-	ssize_t got = fs_read_at(sysfd, path, text, sizeof(text), NULL);
-	if (got < 0)
-		return (int)got;
-	const char *at = text, *end = text + got, *line;
-	size_t len;
-	while (scan_line(&at, end, &line, &len)) {
-		const char *space = memchr(line, ' ', len), *v = space + 1;
-		if (!space || (size_t)(space - line) >= sizeof(name))
-			continue;
-		memcpy(name, line, (size_t)(space - line));
-		name[space - line] = '\0';
-		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-			uint64_t got_number;
-			if (strcmp(name, wanted[i].name) == 0 &&
-			    scan_u64(&v, line + len, &got_number) == 0)
-				*wanted[i].to = got_number;
-		}
-	}
+	int rc = read_properties(sysfd, path, wanted,
+				 sizeof(wanted) / sizeof(wanted[0]));
+	if (rc < 0)
+		return rc;
+	n.memory_bytes = read_memory_bytes(sysfd, number);
 	*ret = n;
 	return 0;
 }
@@ -244,6 +278,7 @@ static bool take_node_number(const char *name, void *arg)
 		.render = n.render < DRM_NONE ? (uint32_t)n.render : DRM_NONE,
 		.units = n.simds_per_unit ? (uint32_t)(n.simds / n.simds_per_unit) : 0,
 		.dies = n.dies < 256 ? (uint32_t)n.dies : 0,
+		.memory_bytes = n.memory_bytes,
 	};
 	return true;
 }

@@ -24,10 +24,11 @@ enum drm_driver { DRM_AMDGPU, DRM_XE, DRM_I915, DRM_DRIVERS };
 
 /* A node of kfd */
 struct drm_partition {
-	uint32_t gpu_id; /* in the names of class/kfd/kfd/proc */
-	uint32_t render; /* /dev/dri/renderD<render>; DRM_NONE */
-	uint32_t units;  /* compute units; 0: unknown */
-	uint32_t dies;   /* compute dies (XCC); 0: unknown */
+	uint32_t gpu_id;       /* in the names of class/kfd/kfd/proc */
+	uint32_t render;       /* /dev/dri/renderD<render>; DRM_NONE */
+	uint32_t units;        /* compute units; 0: unknown */
+	uint32_t dies;         /* compute dies (XCC); 0: unknown */
+	uint64_t memory_bytes; /* 0: unknown */
 };
 
 struct drm_gpu {

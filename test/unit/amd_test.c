@@ -377,6 +377,10 @@ static void messages_are_whole(void **state)
 	assert_int_equal(in.instances.items[1].gi, 1);
 	assert_int_equal(in.instances.items[1].sm_count, 38);
 	assert_string_equal(in.instances.items[1].uuid, ADDRESS "/1");
+	assert_int_equal(in.instances.items[0].value[CHILD_GPU_INSTANCE_USED], 0);
+	assert_int_equal(in.instances.items[1].value[CHILD_GPU_INSTANCE_USED], 4096);
+	assert_int_equal(in.instances.items[1].value[CHILD_GPU_INSTANCE_TOTAL],
+			 25753026560);
 	n = recv(pair[1], &in, sizeof(in), MSG_DONTWAIT);
 	assert_int_equal(child_msg_check(&in, (size_t)n, &err), CHILD_GPU_PROCESSES);
 	assert_int_equal(in.processes.head.count, 1);

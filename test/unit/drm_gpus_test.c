@@ -77,6 +77,7 @@ static void check_partitions(unsigned first, unsigned second)
 	assert_int_equal(gpus.gpu[1].partitions[1].gpu_id, 223);
 	assert_int_equal(gpus.gpu[1].partitions[1].units, 38);
 	assert_int_equal(gpus.gpu[1].partitions[1].dies, 1);
+	assert_int_equal(gpus.gpu[1].partitions[1].memory_bytes, 25753026560);
 	assert_file("/dev/dri/renderD128", 0, DRM_NONE);
 	assert_file("/dev/dri/card1", 0, DRM_NONE);
 	assert_file("/dev/dri/renderD129", 1, 0); /* not the device that it is of */

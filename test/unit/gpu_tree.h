@@ -90,6 +90,10 @@ static inline void gpu_tree_node(struct gpu_tree *t, unsigned number, unsigned g
 		       "drm_render_minor %u\nunique_id 7\nnum_xcc 1\n",
 		       location, render);
 	gpu_tree_put(t, path, text);
+	(void)snprintf(path, sizeof(path),
+		       "class/kfd/kfd/topology/nodes/%u/mem_banks/0/properties",
+		       number);
+	gpu_tree_put(t, path, "heap_type 1\nsize_in_bytes 25753026560\nwidth 8192\n");
 }
 
 #endif
