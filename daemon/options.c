@@ -21,6 +21,7 @@ static const char *const energy_host_sources[] = {
 	"auto",  "none", "cray_pm_counters", "redfish", "ipmi_dcmi", "hwmon",
 	"model", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const gpu_sharings[] = {"share", "usage", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
 
@@ -348,6 +349,11 @@ const struct conf_opt options_table[] = {
 	ROW("energy.host-includes-gpu", CONF_ENUM, energy_host_includes_gpu, "no",
 	    "Does the sensor of the whole node include what its GPUs take: yes or no.",
 	    .choices = no_yes),
+	ROW("energy.gpu-sharing", CONF_ENUM, energy_gpu_sharing, "share",
+	    "Who pays for a GPU that units share (shards, MPS), beyond its idle power: "
+	    "share (by their shares) or usage (by how much their processes used it, as "
+	    "the driver samples it; by shares while it tells nothing).",
+	    .choices = gpu_sharings),
 	ROW("energy.model", CONF_ENUM, energy_model, "auto",
 	    "Estimate the node's power: auto (where no sensor measures the node or its "
 	    "CPUs, as a guest where the CPU says so), off, host (a whole machine) or "

@@ -7,6 +7,7 @@ libticker_SRCS += daemon/ticker/collector_energy.c
 libticker_SRCS += daemon/ticker/energy_page_fill.c
 libticker_SRCS += daemon/ticker/gpu_idle.c
 libticker_SRCS += daemon/ticker/gpu_readings.c
+libticker_SRCS += daemon/ticker/gpu_sharing.c
 libticker_SRCS += daemon/ticker/gpu_use.c
 libticker_SRCS += daemon/ticker/gpu_weights.c
 libticker_SRCS += daemon/ticker/host_check.c

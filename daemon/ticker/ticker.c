@@ -15,6 +15,7 @@
 #include "daemon/steps_energy.h"
 #include "daemon/ticker/gpu_idle.h"
 #include "daemon/ticker/gpu_readings.h"
+#include "daemon/ticker/gpu_sharing.h"
 #include "daemon/ticker/gpu_use.h"
 #include "daemon/ticker/gpu_weights.h"
 #include "daemon/ticker/node_use.h"
@@ -55,6 +56,7 @@ struct ticker {
 	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
+	struct gpu_sharing *gpu_sharing;   /* likewise, if the site wants it */
 	struct gpu_idle gpu_idle;
 	struct host_check host_check;
 };
@@ -111,6 +113,7 @@ void ticker_free(struct ticker *t)
 	gpu_maps_free(t->gpu_maps);
 	gpu_readings_free(t->gpu_readings);
 	gpu_weights_free(t->gpu_weights);
+	gpu_sharing_free(t->gpu_sharing);
 	usage_deltas_done(&t->deltas);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
@@ -290,6 +293,11 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 	if (t->gpu_weights)
 		gpu_weights_take(t->gpu_weights, p.gpus);
 	p.gpu_weights = t->gpu_weights;
+	if (p.gpus_by_driver && !t->gpu_sharing && t->env->options->energy_gpu_sharing)
+		t->gpu_sharing = gpu_sharing_new(t->env);
+	if (t->gpu_sharing)
+		gpu_sharing_take(t->gpu_sharing, t->units, p.gpus);
+	p.gpu_sharing = t->gpu_sharing;
 	p.gpu_maps = t->gpu_maps;
 	if (t->gpu_readings)
 		p.gpus_from_ns = gpu_readings_charged_ns(t->gpu_readings, t1_ns);

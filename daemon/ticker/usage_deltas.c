@@ -86,7 +86,7 @@ static int find_gpus(struct usage_deltas *w, const struct usage_deltas_params *p
 
 /* Instances of a divided device (MIG) by what ceems-gpu tells of them; while it has not
  * told, in equal parts. */
-static struct gpu_weight weigh_gpu(const struct usage_deltas_params *p,
+static struct gpu_weight weigh_gpu(const struct usage_deltas_params *p, uint32_t unit,
 				   const struct gpu_use *use, uint32_t device,
 				   bool mapped)
 {
@@ -99,12 +99,15 @@ static struct gpu_weight weigh_gpu(const struct usage_deltas_params *p,
 			ENERGY_ONE_PPM / (mapped && g->parts ? g->parts : 1), 0};
 	w.share_ppm = (uint32_t)(use->share * w.share_ppm);
 	w.use_ppm = (uint32_t)(use->share * w.use_ppm);
+	if (mapped && use->share < 1 && g->instance == GPUS_NONE)
+		w.use_ppm = gpu_sharing_ppm(p->gpu_sharing, p->units, device, unit);
 	return w;
 }
 
 static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *p,
-		      const struct unit *unit, struct energy_use *use)
+		      uint32_t i_unit, struct energy_use *use)
 {
+	const struct unit *unit = units_get(p->units, i_unit);
 	struct gpu_use found[GPUS_PER_UNIT];
 	bool mapped;
 	int n = find_gpus(w, p, unit, found, &mapped);
@@ -117,7 +120,7 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 			mapped && g->smi_index != GPUS_NONE ? g->smi_index : g->index;
 		if (index >= p->gpus)
 			continue;
-		struct gpu_weight part = weigh_gpu(p, &found[i], index, mapped);
+		struct gpu_weight part = weigh_gpu(p, i_unit, &found[i], index, mapped);
 		w->gpus[w->gpu_count++] =
 			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;
@@ -202,7 +205,7 @@ static void take_unit_use(struct usage_deltas *w, const struct usage_deltas_para
 	use->memory_kib_ms =
 		rss_kib(p, i) * lived_ms(p, use->started_ns, use->ended_ns);
 	if (p->gpus && unit->gpus[0])
-		take_gpus(w, p, unit, use);
+		take_gpus(w, p, i, use);
 	w->cpu_ns += new_ns;
 	w->memory_kib_ms += use->memory_kib_ms;
 }

@@ -5,6 +5,7 @@
 #include "daemon/energy.h"
 #include "daemon/gpus.h"
 #include "daemon/sample.h"
+#include "daemon/ticker/gpu_sharing.h"
 #include "daemon/ticker/gpu_weights.h"
 #include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
@@ -32,6 +33,7 @@ struct usage_deltas_params {
 	uint32_t gpus; /* devices that are measured; further ones are left out */
 	struct gpu_maps *gpu_maps;             /* NULL: shares of GPUs are unknown */
 	const struct gpu_weights *gpu_weights; /* NULL: those of instances (MIG) are */
+	const struct gpu_sharing *gpu_sharing; /* NULL: shares of a device say it all */
 	/* boot time from which on GPUs are charged in this tick, if that is before t0;
 	 * 0: from t0 on */
 	uint64_t gpus_from_ns;
