@@ -55,7 +55,7 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 	for (size_t i = 0; i < DEVICES; i++) {
 		const struct child_head *h =
 			kind == CHILD_GPU ? &said[i].gpu.m.head : &said[i].mig.m.head;
-		if (!h->bytes || strcmp(h->name, name) != 0)
+		if (!h->bytes || h->kind != kind || strcmp(h->name, name) != 0)
 			continue;
 		assert_true(h->bytes <= size);
 		assert_int_equal(child_msg_check(h, h->bytes, NULL), kind);
