@@ -21,6 +21,7 @@ static const char *const energy_host_sources[] = {
 	"auto",  "none", "cray_pm_counters", "redfish", "ipmi_dcmi", "hwmon",
 	"model", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const gpu_accountings[] = {"leave", "enable", NULL};
 static const char *const gpu_sharings[] = {"share", "usage", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
@@ -73,6 +74,10 @@ const struct conf_opt options_table[] = {
 	    .min = 20, .max = 10000),
 
 	/* ring and units */
+	ROW("gpu.accounting", CONF_ENUM, gpu_accounting, "leave",
+	    "NVIDIA's accounting mode: leave (as the site has it) or enable (when "
+	    "ceems-gpu starts; only root may, so it mostly says that it cannot).",
+	    .choices = gpu_accountings),
 	ROW("ring.poll", CONF_DURATION, ring_poll_ms, "50ms",
 	    "How often to look for new records; down to a quarter as often while none "
 	    "come.",

@@ -117,6 +117,7 @@ struct options {
 	int energy_activity;                 /* 1: events */
 	int energy_host_source;              /* index for energy_host_source() */
 	int energy_host_includes_gpu;
+	int gpu_accounting;          /* 1: switch it on */
 	int energy_gpu_sharing;      /* 1: by usage */
 	char *energy_idle_watts;     /* "domain:watts,...", "" = learned */
 	uint64_t energy_interval_ms; /* between samplings of energy sources */

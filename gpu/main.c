@@ -92,12 +92,25 @@ static struct device *new_device(struct gpu_program *g)
 	return d;
 }
 
+/* It tells of processes that no sample has seen. Never unless the site wants it. */
+static void look_after_accounting(const struct gpu_program *g, const struct device *d)
+{
+	struct err err = {""};
+
+	if (g->options.accounting && !g->options.once &&
+	    nvml_enable_accounting(d->nvml, d->handle, &err) < 0)
+		log_warn("%s: %s: `nvidia-smi -am 1` as root switches it on",
+			 d->out.m.uuid, err.text);
+}
+
 static int open_nvml_device(struct gpu_program *g, uint32_t index, struct err *err)
 {
 	struct device *d = new_device(g);
 
 	d->nvml = g->nvml;
 	int rc = device_open(d, index, err);
+	if (rc == 0)
+		look_after_accounting(g, d);
 	if (rc == 0 && is_double(g, d))
 		rc = err_set(err, -EEXIST, "another one has its UUID, too: %s",
 			     d->out.m.uuid);

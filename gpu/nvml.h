@@ -82,6 +82,10 @@ int nvml_list_processes(struct nvml *n, nvml_device d,
 			const struct nvml_instance *instances, uint32_t instance_count,
 			struct nvml_processes *l, struct err *err);
 
+/* Switches accounting mode on, for whoever wants to: it takes root, and lasts until the
+ * driver is unloaded. -EACCES; -EOPNOTSUPP: the device has none. */
+int nvml_enable_accounting(struct nvml *n, nvml_device d, struct err *err);
+
 /* The driver's reports of errors (XID). The set lives as long as the process. */
 int nvml_events_open(struct nvml *n, void **ret, struct err *err);
 int nvml_events_add(struct nvml *n, void *set, nvml_device d, struct err *err);

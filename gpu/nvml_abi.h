@@ -184,6 +184,16 @@ struct nvml_process_use {
 	unsigned sm, memory, encoder, decoder;
 };
 
+/* nvmlAccountingStats_t, of a process */
+struct nvml_accounting {
+	unsigned busy_percent, memory_percent; /* over its time */
+	unsigned long long peak;               /* bytes */
+	unsigned long long time_ms;            /* 0: it still runs */
+	unsigned long long started_us;
+	unsigned is_running, reserved[5];
+};
+#define NVML_ACCOUNTING_ON 1 /* nvmlEnableState_t */
+
 /* Chapter Event Handling Methods: nvmlEventData_t */
 typedef void *nvml_event_set;
 struct nvml_event {
@@ -201,6 +211,7 @@ _Static_assert(sizeof(struct nvml_gi_profile) == 48, "NVML's layout");
 _Static_assert(sizeof(struct nvml_gpm_metric) == 40, "NVML's layout");
 _Static_assert(sizeof(struct nvml_process) == 24, "NVML's layout");
 _Static_assert(sizeof(struct nvml_process_use) == 32, "NVML's layout");
+_Static_assert(sizeof(struct nvml_accounting) == 56, "NVML's layout");
 _Static_assert(sizeof(struct nvml_event) == 32, "NVML's layout");
 _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout");
 _Static_assert(sizeof(struct nvml_memory) == 24, "NVML's layout");

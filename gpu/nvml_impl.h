@@ -64,6 +64,9 @@ struct nvml {
 	int (*mps)(nvml_device d, unsigned *count, struct nvml_process *ret);
 	int (*process_use)(nvml_device d, struct nvml_process_use *ret, unsigned *count,
 			   unsigned long long last_seen);
+	int (*accounting_mode)(nvml_device d, unsigned *ret);
+	int (*set_accounting)(nvml_device d, unsigned mode);
+	int (*accounting)(nvml_device d, unsigned pid, struct nvml_accounting *ret);
 	/* gpu/nvml_event.c */
 	int (*event_set)(nvml_event_set *ret);
 	int (*event_register)(nvml_device d, unsigned long long types,

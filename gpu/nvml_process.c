@@ -93,6 +93,55 @@ static int read_process_use(struct nvml *n, nvml_device d, struct nvml_processes
 	return 0;
 }
 
+/* Where accounting mode is on the driver tells of processes that have ended what no
+ * sample has seen. */
+static int read_accounts(struct nvml *n, nvml_device d, struct process_list *l,
+			 struct err *err)
+{
+	unsigned mode = 0;
+	int rc = NVML_SUCCESS;
+
+	if (!n->accounting || !n->accounting_mode ||
+	    n->accounting_mode(d, &mode) != NVML_SUCCESS || mode != NVML_ACCOUNTING_ON)
+		return 0;
+	for (uint32_t i = 0; i < l->count && rc == NVML_SUCCESS; i++) {
+		struct child_gpu_process *p = &l->item[i];
+		struct nvml_accounting a = {0};
+		if (!p->ended || p->have >> CHILD_GPU_PROCESS_PEAK & 1)
+			continue;
+		rc = n->accounting(d, p->pid, &a);
+		if (rc == NVML_ERROR_NOT_FOUND || (rc == NVML_SUCCESS && !a.time_ms)) {
+			rc = NVML_SUCCESS;
+			continue;
+		}
+		if (rc != NVML_SUCCESS)
+			break;
+		unsigned percent = a.busy_percent < 100 ? a.busy_percent : 100;
+		uint64_t busy_ns =
+			a.time_ms < UINT32_MAX ? a.time_ms * 10000 * percent : 0;
+		p->peak_bytes = a.peak;
+		p->busy_ns = busy_ns > p->busy_ns ? busy_ns : p->busy_ns;
+		p->have |= 1u << CHILD_GPU_PROCESS_PEAK | 1u << CHILD_GPU_PROCESS_BUSY;
+	}
+	return nvml_errno(rc) == -ENODEV
+		       ? nvml_fail(n, rc, "nvmlDeviceGetAccountingStats", err)
+		       : 0;
+}
+
+int nvml_enable_accounting(struct nvml *n, nvml_device d, struct err *err)
+{
+	unsigned mode = 0;
+
+	if (!n->set_accounting || !n->accounting_mode)
+		return err_set(err, -EOPNOTSUPP, "this release has no accounting mode");
+	int rc = n->accounting_mode(d, &mode);
+	if (rc == NVML_SUCCESS && mode != NVML_ACCOUNTING_ON)
+		rc = n->set_accounting(d, NVML_ACCOUNTING_ON);
+	return rc == NVML_SUCCESS
+		       ? 0
+		       : nvml_fail(n, rc, "nvmlDeviceSetAccountingMode", err);
+}
+
 int nvml_list_processes(struct nvml *n, nvml_device d,
 			const struct nvml_instance *instances, uint32_t instance_count,
 			struct nvml_processes *l, struct err *err)
@@ -109,5 +158,7 @@ int nvml_list_processes(struct nvml *n, nvml_device d,
 		process_list_end(&l->list);
 	if (rc == 0 && !instances)
 		rc = read_process_use(n, d, l, err);
+	if (rc == 0 && !instances)
+		rc = read_accounts(n, d, &l->list, err);
 	return rc;
 }

@@ -3,6 +3,8 @@
 
 #define ROW CONF_ROW
 
+static const char *const accountings[] = {"leave", "enable", NULL};
+
 const struct conf_opt gpu_options[] = {
 	LOG_OPTION_ROWS(0),
 	ROW("link.fd", CONF_U64, link_fd, "0",
@@ -23,5 +25,9 @@ const struct conf_opt gpu_options[] = {
 	    "How often to read a device's energy counter; all else is read once a "
 	    "second.",
 	    .min = 20, .max = 10000),
+	ROW("gpu.accounting", CONF_ENUM, accounting, "leave",
+	    "NVIDIA's accounting mode: leave (as the site has it) or enable (at start; "
+	    "only root may).",
+	    .choices = accountings),
 };
 const size_t gpu_options_count = sizeof(gpu_options) / sizeof(gpu_options[0]);

@@ -15,6 +15,7 @@ struct options {
 	bool once;
 	char *nvml_path, *lock_path, *path_sysfs, *path_procfs;
 	uint64_t period_ms;
+	int accounting; /* 1: switch it on */
 };
 
 extern const struct conf_opt gpu_options[];

@@ -10,8 +10,8 @@
  *	init CODE			what nvmlInit answers
  *	device INDEX WATTS [WORD...]	a device that draws so much since it was booted;
  *					words: error=CODE hang=SECONDS dead (no energy
- *					counter) mj=ADD lost mig gpm busy=PERCENT
- *					refresh=MS used=MIB xid=NUMBER
+ *					counter) mj=ADD lost mig gpm accounting
+ *					busy=PERCENT refresh=MS used=MIB xid=NUMBER
  *	instance INDEX GI CI SLICES BUSY MIB	of a device that is divided
  *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
  */
@@ -66,6 +66,8 @@ static void read_word(struct fake_device *d, const char *word)
 		d->mig = 1;
 	else if (strcmp(word, "gpm") == 0)
 		d->gpm = 1;
+	else if (strcmp(word, "accounting") == 0)
+		d->accounting = 1;
 	else if (strncmp(word, "xid=", 4) == 0)
 		d->xid = (unsigned int)v;
 }

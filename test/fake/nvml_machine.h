@@ -28,7 +28,7 @@ struct fake_process {
 	unsigned long long used_mib;
 };
 struct fake_device {
-	int there, error, dead, lost, mig, gpm;
+	int there, error, dead, lost, mig, gpm, accounting;
 	unsigned long long milliwatts, add_mj, refresh_ms, used_mib;
 	unsigned int busy, hang_s, xid;
 	unsigned int instance_count, process_count;

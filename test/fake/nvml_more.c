@@ -459,6 +459,42 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *handle, struct process_use *ret
 	return *count ? OK : NOT_FOUND;
 }
 
+struct accounting {
+	unsigned int busy, memory;
+	unsigned long long peak, time_ms, started_us;
+	unsigned int is_running, reserved[5];
+};
+
+NUMBER(nvmlDeviceGetAccountingMode, unsigned int, (unsigned int)d.accounting)
+
+/* Nobody here is root. */
+EXPORT int nvmlDeviceSetAccountingMode(void *handle, unsigned int mode);
+EXPORT int nvmlDeviceSetAccountingMode(void *handle, unsigned int mode)
+{
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
+
+	(void)mode;
+	return rc == OK ? 4 : rc;
+}
+
+/* Any process that is not there has ended: 2 s, a quarter busy. */
+EXPORT int nvmlDeviceGetAccountingStats(void *handle, unsigned int pid,
+					struct accounting *ret);
+EXPORT int nvmlDeviceGetAccountingStats(void *handle, unsigned int pid,
+					struct accounting *ret)
+{
+	struct fake_device d = {0};
+	int rc = find_device(handle, &d, __func__);
+
+	*ret = (struct accounting){.busy = 25, .peak = 3ull << 30, .time_ms = 2000};
+	for (unsigned int i = 0; i < d.process_count; i++) {
+		if (d.process[i].pid == pid)
+			*ret = (struct accounting){.is_running = 1};
+	}
+	return rc == OK && !d.accounting ? NOT_SUPPORTED : rc;
+}
+
 /* ---- events ---------------------------------------------------------------------- */
 
 struct event {

@@ -294,6 +294,33 @@ static void processes_are_listed_once_and_a_while_after_their_end(void **state)
 	close_device(&d);
 }
 
+static void accounting_tells_of_processes_that_have_ended(void **state)
+{
+	(void)state;
+	static struct device d;
+	struct err err;
+
+	set_machine("device 0 60 accounting\nprocess 0 70 10 300 0\n");
+	open_device(&d, 0);
+	assert_int_equal(device_read(&d, &err), 0);
+	const struct child_gpu_process *p = &d.more->processes.list.item[0];
+	assert_int_equal(p->have >> CHILD_GPU_PROCESS_PEAK & 1, 0);
+	set_machine("device 0 60 accounting\n");
+	assert_int_equal(read_again(&d, &err), 0);
+	assert_int_equal(p->ended, 1);
+	assert_int_equal(p->have >> CHILD_GPU_PROCESS_PEAK & 1, 1);
+	assert_int_equal(p->peak_bytes, 3ull << 30);
+	assert_int_equal(p->busy_ns, 500000000);
+	close_device(&d);
+	/* where it is off, only root may switch it on */
+	set_machine("device 0 60\n");
+	open_device(&d, 0);
+	assert_int_equal(nvml_enable_accounting(d.nvml, d.handle, &err), -EACCES);
+	set_machine("device 0 60 accounting\n");
+	assert_int_equal(nvml_enable_accounting(d.nvml, d.handle, &err), 0);
+	close_device(&d);
+}
+
 static bool is_loss(int code)
 {
 	static const int gone[] = {1, 6, 9, 15, 16};
@@ -404,6 +431,7 @@ int main(void)
 		cmocka_unit_test(instances_have_their_memory_and_figures),
 		cmocka_unit_test(a_device_that_is_divided_anew_needs_a_new_library),
 		cmocka_unit_test(processes_are_listed_once_and_a_while_after_their_end),
+		cmocka_unit_test(accounting_tells_of_processes_that_have_ended),
 		cmocka_unit_test(any_answer_of_any_call_costs_no_more_than_the_device),
 		cmocka_unit_test(any_entry_point_may_be_missing),
 	};
