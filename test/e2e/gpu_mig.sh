@@ -12,14 +12,18 @@ machine() {
 		if [ "$i" = "$2" ]; then
 			lines+=("device $i 100 busy=30")
 			continue
+		elif [ "$i" = 12 ]; then
+			lines+=("device $i 100 mig gpm xid=$xid")
+		else
+			lines+=("device $i 100 mig gpm")
 		fi
-		lines+=("device $i 100 mig gpm")
 		for k in {1..7}; do
 			[ "$i $k" = "3 $1" ] || lines+=("instance $i $k 0 1 $((10 * k)) 100")
 		done
 	done
 	gpu_machine "${lines[@]}"
 }
+xid=0
 machine none none
 mkdir "$SCRATCH/cgroup"
 port=$(free_port) || exit 1
@@ -39,6 +43,13 @@ ok "and how much each is used, from the second sample on" wait_for 60 lines_are 
 is "each by its own counters" "$(value $active 'index="15".*gpuiid="7"') $(value $active 'index="0".*gpuiid="2"')" "0.7 0.2"
 is "how busy a divided device is, nobody knows" "$(grep -c '^ceems_gpu_busy_ratio' "$SCRATCH/body")" 0
 is "its power is known" "$(value ceems_gpu_power_watts 'index="15"')" 100
+
+is "no error was reported" "$(value ceems_gpu_xid_errors_total 'index="12"'),$(value ceems_gpu_xid_last 'index="12"')" 0,
+xid=79
+machine none none
+has_xid() { scrape && [ "$(value ceems_gpu_xid_errors_total 'index="12"') $(value ceems_gpu_xid_last 'index="12"')" = "1 79" ]; }
+ok "one is, and counted" wait_for 60 has_xid
+is "for its device alone" "$(value ceems_gpu_xid_errors_total 'index="11"')" 0
 
 machine 5 none
 ok "an instance that goes is noticed" wait_for 60 said 'GPU-.*3: its instances have changed: starting anew'
