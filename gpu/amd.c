@@ -65,7 +65,12 @@ static int tells_no_power(const struct kernel_device *k, struct err *err)
 void amd_find_neighbours(struct kernel_device *devices, uint32_t count)
 {
 	struct kernel_device *first = NULL;
+	uint32_t dies = 0;
 
+	for (uint32_t i = 0; i < count; i++)
+		dies += is_die(&devices[i]);
+	if (dies % 2) /* one is not ours to see: whose neighbour is whose? */
+		return;
 	for (uint32_t i = 0; i < count; i++) {
 		struct kernel_device *k = &devices[i];
 		if (!is_die(k))

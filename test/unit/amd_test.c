@@ -17,8 +17,8 @@
 
 static struct gpu_tree tree;
 static struct drm_gpus gpus;
-static struct kernel_device kernel[2];
-static struct device devices[2];
+static struct kernel_device kernel[3];
+static struct device devices[3];
 static struct err err;
 
 static int make_tree(void **state)
@@ -39,7 +39,7 @@ static int remove_tree(void **state)
 static void open_all(void)
 {
 	assert_int_equal(drm_gpus_find(tree.sysfd, &gpus, &err), 0);
-	assert_in_range(gpus.count, 1, 2);
+	assert_in_range(gpus.count, 1, 3);
 	for (uint32_t i = 0; i < gpus.count; i++)
 		kernel_device_open(&kernel[i], tree.sysfd, &gpus.gpu[i]);
 	amd_find_neighbours(kernel, gpus.count);
@@ -189,6 +189,22 @@ static void a_die_without_its_neighbour_keeps_what_it_tells(void **state)
 	add_accelerator(ADDRESS, "0x740c\n", 128);
 	open_all();
 	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 100000000);
+}
+
+static void dies_of_which_one_is_missing_are_not_paired(void **state)
+{
+	uint64_t uj = 77;
+	(void)state;
+	add_accelerator(ADDRESS, "0x740c\n", 128); /* whose first die is not here */
+	add_accelerator(SECOND, "0x740c\n", 129);
+	add_accelerator("0000:c9:00.0", "0x740c\n", 130);
+	put_table(ADDRESS, 0, 0);
+	put_table("0000:c9:00.0", 0, 0);
+	open_all();
+	assert_int_equal(amd_energy(&devices[0], &uj, &err), 0);
+	assert_int_equal(uj, 0);
+	assert_int_equal(amd_energy(&devices[1], &uj, &err), 0);
 	assert_int_equal(uj, 100000000);
 }
 
@@ -399,6 +415,7 @@ int main(void)
 		TEST(a_counter_that_stands_still_ends),
 		TEST(dies_of_a_module_share_what_one_of_them_tells),
 		TEST(a_die_without_its_neighbour_keeps_what_it_tells),
+		TEST(dies_of_which_one_is_missing_are_not_paired),
 		TEST(a_device_that_is_gone_is_lost),
 		TEST(a_device_that_is_divided_anew_is_opened_anew),
 		TEST(a_device_that_sleeps_is_not_woken),
