@@ -21,8 +21,13 @@ struct device_nvml *device_nvml_new(bool divided)
 	return v;
 }
 
-void device_nvml_free(struct device_nvml *v)
+void device_nvml_free(struct device_nvml *v, struct nvml *n)
 {
+	if (!v)
+		return;
+	nvml_profile_end(n, &v->gpm);
+	for (size_t i = 0; i < CHILD_GPU_INSTANCES_MAX; i++)
+		nvml_profile_end(n, &v->instance_gpm[i]);
 	free(v);
 }
 

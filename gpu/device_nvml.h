@@ -29,7 +29,8 @@ struct device_nvml {
 
 /* NULL: no memory */
 struct device_nvml *device_nvml_new(bool divided);
-void device_nvml_free(struct device_nvml *v);
+/* With the library still open. v: NULL-safe */
+void device_nvml_free(struct device_nvml *v, struct nvml *n);
 /* Reads it once, after d's values. -ENODEV: the device is lost, or divided in another
  * way, so that the library must be opened anew. What cannot be read is left out. */
 int device_nvml_read(struct device *d, struct err *err);

@@ -71,6 +71,8 @@ struct nvml_gpm {
  * Hopper. */
 int nvml_profile(struct nvml *n, nvml_device parent, uint32_t gi, struct nvml_gpm *g,
 		 uint64_t now_ns, struct child_gpu_profile *p, struct err *err);
+/* Gives its samples back. */
+void nvml_profile_end(struct nvml *n, struct nvml_gpm *g);
 
 /* {0} is valid. */
 struct nvml_processes {

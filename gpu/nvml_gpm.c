@@ -22,7 +22,8 @@ static int open_gpm(struct nvml *n, nvml_device d, struct nvml_gpm *g, struct er
 {
 	struct nvml_gpm_support support = {.version = NVML_GPM_VERSION};
 
-	if (!n->gpm_support || !n->gpm_alloc || !n->gpm_metrics || !n->gpm_sample)
+	if (!n->gpm_support || !n->gpm_alloc || !n->gpm_free || !n->gpm_metrics ||
+	    !n->gpm_sample)
 		return err_set(err, -EOPNOTSUPP, "this release has no GPM");
 	int rc = n->gpm_support(d, &support);
 	if (rc != NVML_SUCCESS)
@@ -98,4 +99,13 @@ int nvml_profile(struct nvml *n, nvml_device parent, uint32_t gi, struct nvml_gp
 	return last_ns && now_ns > last_ns
 		       ? compare_samples(n, g, now_ns - last_ns, p, err)
 		       : 0;
+}
+
+void nvml_profile_end(struct nvml *n, struct nvml_gpm *g)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (g->sample[i])
+			(void)n->gpm_free(g->sample[i]);
+	}
+	*g = (struct nvml_gpm){.newest = 0};
 }

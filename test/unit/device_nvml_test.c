@@ -91,8 +91,8 @@ static void open_device(struct device *d, uint32_t i)
 
 static void close_device(struct device *d)
 {
+	device_nvml_free(d->more, d->nvml);
 	nvml_close(d->nvml);
-	device_nvml_free(d->more);
 	*d = (struct device){0};
 }
 
