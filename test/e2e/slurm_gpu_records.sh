@@ -68,7 +68,7 @@ like "the other not at all, though it held it" "$(of idles GPUUtil,GPUMemPeak)" 
 is "it was idle for all of its life" "$(psql_do -c "SELECT abs((c.counts->>'gpu_idle_ns')::numeric / 1000000 - 1000 * extract(epoch FROM n.ended - n.started)) < 2
 	FROM unit_node n JOIN unit_counts c USING (instance) WHERE n.uuid = '$i'")" t
 like "which its user sees" "$(of idles GPUIdle)" '^00:00:[0-9][0-9]$|^00:0[1-9]:'
-like "memory is shown as a share of the device's, as the peer does" "$(of works GPUMem,GPUMemAvg)" '^1\.2%\|1[0-9]{9}$'
+like "memory is shown as a share of the device's, as the peer does" "$(of works GPUMem,GPUMemAvg)" '^1\.2%\|[0-9]{8,11}$'
 is "a job without a GPU has none of it" "$(of none GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"
 is "nor has one whose GPU nobody read" "$(of blind GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"
 is "those who waste most come first" "$(cacct -a -n -P --sort=-WastedGPUEnergy -o JobName | head -2 | sort)" $'idles\nworks'
