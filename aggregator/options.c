@@ -63,7 +63,8 @@ const struct conf_opt options_table[] = {
 	    "Cluster of imported rows that name none."),
 	ROW("erase", CONF_STRING, erase, "",
 	    "Replace a login by a pseudonym in all records, and exit (doc/privacy.md); "
-	    "LOGIN:UID where several people had the login."),
+	    "LOGIN:UID where several people had the login; or the id that Keystone or "
+	    "Kubernetes has for a person."),
 	ROW("renumber", CONF_STRING, renumber, "",
 	    "CLUSTER/LOGIN:OLD:NEW: a person's uid on a cluster has changed: move "
 	    "their records to the new one, and exit."),

@@ -44,7 +44,16 @@ is "alice sees her job" "$(verify alice c1 1)" 200
 is "but no VM of somebody who has her name" "$(verify alice cloud "$V")" 403
 is "not with her number either" "$(verify alice cloud "$V" -H 'X-Ceems-Uid: 1001')" 403
 is "nor does root see what is nobody's" "$(verify root cloud other -H 'X-Ceems-Uid: 0')" 403
+ok "a node that calls a VM a job of alice's is heard" push "start cluster=cloud node=hv1 unit=feigned instance=9 manager=1 uid=1001 started=$T"
+ok "and linked" settle
+is "but makes nobody its owner" "$(sql "SELECT uid, known_by FROM unit WHERE uuid = 'feigned'")" "|node"
 is "a membership has a role, one of two" "$(sql "INSERT INTO membership (project, person, source, role) SELECT p.id, q.id, 'nova', 'admin' FROM project p, person q
 	WHERE p.external_id = 'p1' AND q.external_id = 'u1' RETURNING role"; sql "UPDATE membership SET role = 'king'" 2>&1 | grep -c 'violates check')" $'admin\n1'
 is "an id is one person's" "$(sql "INSERT INTO person (cluster, name, external_id) SELECT id, 'eve', 'u1' FROM cluster WHERE name = 'cloud'" 2>&1 | grep -c 'person_external')" 1
+erase() { "$agg" --erase="$1" --db.url="$PGURL" 2>&1; }
+like "a login is erased, on both clusters that a list or a job has named it on" "$(erase alice)" 'erased on 2 clusters'
+is "which is nobody's of another service" "$(sql "SELECT external_id, name FROM person WHERE name LIKE 'alice' ORDER BY 1")" $'u1|alice\nu2|alice'
+like "who is erased by the id" "$(erase u1)" 'erased on 1 clusters'
+is "with the domain" "$(sql "SELECT name LIKE 'erased-%', domain FROM person WHERE external_id = 'u1'")" "t|"
+is "a rename does not bring the name back" "$(sql "SELECT external_person($C, 'u1', 'd1', 'alice') > 0; SELECT name LIKE 'erased-%' FROM person WHERE external_id = 'u1'")" $'t\nt'
 tap_done
