@@ -57,6 +57,7 @@ wait $works $idles
 "$BUILD/ceems_tool" gpu release --path.rundir="$RUNDIR"
 is "the driver is let go" $? 0
 srun -J blind --gres=gpu:1 sleep 0.2
+ok "the job that ran meanwhile has ended" wait_for 60 nothing_running
 "$BUILD/ceems_tool" gpu resume --path.rundir="$RUNDIR"
 
 told() { send; [ "$(psql_do -c "SELECT count(*) FROM unit_node WHERE final")" = 4 ] && [ "$(cacct -a -n -P -o State | sort | uniq -c | tr -s ' ')" = " 4 COMPLETED" ]; }
