@@ -51,25 +51,8 @@ ok "what it writes is counted" wait_for 30 written
 ok "and what it sends" [ "$(of_job ceems_ebpf_egress_bytes_total | sort -n | tail -1)" -gt 0 ]
 kill -HUP "$(cat "$SCRATCH/keeper/pid")"
 ok "it is reloaded" wait_for 20 grep -q 'reload: done' "$SCRATCH/ceemsd.log"
-first_sleeper=$sleeper first_stepd=$stepd
-step_make 1
-second_sleeper=$sleeper second_stepd=$stepd
-run_in 1 dd if=/dev/zero of="$SCRATCH/file" bs=4096 count=50 status=none
-sleeper=$first_sleeper stepd=$first_stepd
 step_remove 0
-sleeper=$second_sleeper stepd=$second_stepd
-settled() { grep -q "unit $job step 0: ended without a stop record" "$SCRATCH/ceemsd.log"; }
-ok "the step's end is the kernel's" wait_for 60 settled
-both() { scrape && [ "$(of_job ceems_ebpf_write_bytes_total | sort -n | tail -1)" = 614400 ]; }
-ok "its counts are its unit's, which goes on" wait_for 30 both
-rm -f "$SCRATCH/keeper/again"
-kill -9 "$(cat "$SCRATCH/keeper/pid")"
-ok "ceemsd is killed again" wait_for 20 test ! -e "$SCRATCH/keeper/pid"
-: >"$SCRATCH/keeper/again"
-ok "the next one has them" wait_for 60 both
-step_remove 1
-ok "the unit's end is the kernel's" wait_for 60 unit_ended
-ok "and its counts are those of both steps" both
+ok "the step's end is the kernel's" wait_for 60 unit_ended
 kill $keeper
 wait $keeper
 is "it was not killed, and ends well" $? 0
