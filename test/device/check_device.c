@@ -292,6 +292,16 @@ static void check_with_load(struct checking *c)
 	check_overhead(c, d, &load);
 }
 
+static void close_all(struct checking *c)
+{
+	struct nvml *n = c->count ? c->devices[0].nvml : NULL;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		device_nvml_free(c->devices[i].more, n);
+	nvml_close(n);
+	free(c->devices);
+}
+
 int main(int argc, char *argv[])
 {
 	bool quick = getenv("CHECK_DEVICE_QUICK") != NULL;
@@ -311,8 +321,10 @@ int main(int argc, char *argv[])
 	memcpy(&c.energy, &energy, sizeof(energy));
 	memcpy(&c.handle, &handle, sizeof(handle));
 	(void)setenv("NVML_TRACE_REAL", library, 1);
-	if (open_all(&c, argv[1]) < 0)
+	if (open_all(&c, argv[1]) < 0) {
+		close_all(&c);
 		return c.number ? 1 : 0;
+	}
 	check_rounds(&c);
 	for (uint32_t i = 0; i < c.count; i++) {
 		describe_device(&c.devices[i]);
@@ -320,5 +332,6 @@ int main(int argc, char *argv[])
 	}
 	check_with_load(&c);
 	printf("1..%u\n", c.number);
+	close_all(&c);
 	return c.failed ? 1 : 0;
 }
