@@ -13,7 +13,8 @@ agg_start() { # at a port that is free: tries again when another took it
 		PORT=$(free_port)
 		"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$PORT" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
 			--security.drop-privileges=false --rollup.delay=200ms --linker.grace=100ms --linker.lost-after=10m >>"$SCRATCH/agg.log" 2>&1 &
-		started $!
+		agg_pid=$!
+		started $agg_pid
 		within 20 curl -sf -o /dev/null "http://127.0.0.1:$PORT/health" && return
 	done
 	return 1
@@ -95,8 +96,8 @@ is "and in the days of the person" "$(sql "SELECT sum(cpu_ns) FROM usage_day d J
 ok "nodes end it when nothing is heard for linker.lost-after" wait_for 60 is_sql "SELECT state FROM unit WHERE uuid = '6'" COMPLETED
 like "no line of the aggregator speaks of an error" "$(grep -c 'level=error' agg.log)" '^0$'
 # The end comes while the start is being linked: this session is the linker, held at the unit's row.
-kill "${tap_pids[-1]}"
-wait "${tap_pids[-1]}" 2>/dev/null
+kill $agg_pid
+wait $agg_pid 2>/dev/null
 row() { # state event: a record of job 90
 	sql "INSERT INTO job_record (cluster, uuid, restarts, submitted, part, state, record) SELECT id, '90', 0, to_timestamp($T), to_timestamp($T), $1, jsonb_build_object('started', to_timestamp($T), $2) FROM cluster WHERE name = 'c1'" >/dev/null
 }
@@ -113,7 +114,6 @@ ok "the unit's row is held" wait_for 60 grep -q held held.log
 sql "SELECT link_jobs(10)" >/dev/null &
 linker=$!
 started $linker
-# the aggregator's own linker may wait, too
 ok "the linker waits for it" wait_for 60 is_sql "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%link_jobs%' AND pid <> pg_backend_pid()" t
 row 3 "'state', 'COMPLETED', 'ended', to_timestamp($T + 50)"
 echo "COMMIT;" >&7
