@@ -21,6 +21,7 @@ struct profile {
 	struct session *session;
 	struct stacks stacks;
 	uint64_t begin_ns; /* Unix time */
+	uint64_t no_room;  /* samples that are not in stacks */
 };
 
 static volatile sig_atomic_t stopped;
@@ -36,7 +37,8 @@ static void count_sample(void *arg, const struct sample *s,
 {
 	struct profile *p = arg;
 
-	(void)stacks_add(&p->stacks, s, process, session_modules(p->session));
+	if (stacks_add(&p->stacks, s, process, session_modules(p->session)) < 0)
+		p->no_room++;
 }
 
 static void print_ends(const struct profile *p)
@@ -50,7 +52,7 @@ static void print_ends(const struct profile *p)
 		 s->samples, s->ends[SAMPLE_COMPLETE], s->ends[SAMPLE_NO_MAPPING],
 		 s->ends[SAMPLE_NO_ROW], s->ends[SAMPLE_NO_MEMORY],
 		 s->ends[SAMPLE_TOO_DEEP], s->ends[SAMPLE_NEW_PROCESS],
-		 session_lost(p->session));
+		 session_lost(p->session) + p->no_room);
 }
 
 static int write_profile(const struct profile *p, const struct options *o,

@@ -32,7 +32,8 @@ struct profile_mapping {
 
 /* Sorted by start */
 struct profile_process {
-	unsigned count, unused;
+	unsigned count;
+	unsigned learned_s; /* CLOCK_BOOTTIME, when they were read */
 	struct profile_mapping mappings[PROFILE_MAPPINGS_MAX];
 };
 

@@ -14,6 +14,7 @@
 
 #include "bpf/profile.skel.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/fs.h"
 #include "opener/load.h"
 #include "profiler/process_maps.h"
@@ -47,6 +48,7 @@ static void learn_process(struct session *s, uint32_t pid)
 	struct err err;
 	uint32_t known = s->modules.count;
 
+	s->process.learned_s = (unsigned)(clock_boottime_ns() / NSEC_PER_SEC);
 	if (process_maps_read(s->procfd, pid, &s->modules, &s->process, &err) < 0 ||
 	    tell_modules(s, known) < 0)
 		return;
@@ -60,6 +62,14 @@ static bool look_up_process(struct session *s, uint32_t pid)
 				    &s->process, sizeof(s->process), 0) == 0;
 }
 
+/* What a process has loaded since is in no mapping that is known; nor is code that it
+ * writes itself, for which its mappings are not read more than once a second. */
+static bool is_outdated(const struct session *s, const struct sample *sample)
+{
+	return sample->end == SAMPLE_NO_MAPPING &&
+	       s->process.learned_s != clock_boottime_ns() / NSEC_PER_SEC;
+}
+
 static int take_sample(void *arg, void *data, size_t size)
 {
 	struct session *s = arg;
@@ -67,11 +77,12 @@ static int take_sample(void *arg, void *data, size_t size)
 
 	if (size < offsetof(struct sample, pcs))
 		return 0;
-	/* what it has loaded since is in no mapping that is known */
-	if (sample->end == SAMPLE_NEW_PROCESS || sample->end == SAMPLE_NO_MAPPING)
+	bool known = look_up_process(s, sample->process);
+	if (!known || is_outdated(s, sample)) {
 		learn_process(s, sample->process);
-	s->on_sample(s->arg, sample,
-		     look_up_process(s, sample->process) ? &s->process : NULL);
+		known = look_up_process(s, sample->process);
+	}
+	s->on_sample(s->arg, sample, known ? &s->process : NULL);
 	return 0;
 }
 

@@ -92,6 +92,8 @@ int stacks_add(struct stacks *s, const struct sample *sample,
 
 	s->samples++;
 	s->ends[sample->end]++;
+	if (s->frame_count > STACKS_FRAMES_MAX)
+		return -E2BIG;
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 256;
 		struct stack *all = reallocarray(s->all, room, sizeof(*all));

@@ -7,6 +7,9 @@
 #include "profiler/modules.h"
 #include "profiler/sample.h"
 
+/* Frames of all samples: 64 MiB. Names are fewer. */
+#define STACKS_FRAMES_MAX (1u << 24)
+
 /* Samples with their frames named, counted by stack. */
 struct stack {
 	size_t first; /* of its frames, innermost first */
@@ -24,7 +27,8 @@ struct stacks {
 };
 
 void stacks_free(struct stacks *s);
-/* -ENOMEM: not counted. process NULL: its frames have no names */
+/* -ENOMEM, -E2BIG: there is no room, it is not in all. process NULL: its frames have no
+ * names */
 int stacks_add(struct stacks *s, const struct sample *sample,
 	       const struct profile_process *process, struct modules *m);
 /* Counts each stack once: before it is printed or written. */
