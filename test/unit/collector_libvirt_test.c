@@ -11,7 +11,8 @@ extern const struct collector collector_libvirt;
 #define SECOND "/machine/qemu-2-instance-00000042.libvirt-qemu"
 #define BITS (CGROUP_UNIFIED | CGROUP_MEMORY | CGROUP_CPUSET)
 
-static struct record domain(enum record_type type, uint32_t run, const char *path)
+static struct record domain_record(enum record_type type, uint32_t run,
+				   const char *path)
 {
 	struct record r;
 
@@ -29,7 +30,7 @@ static struct record domain(enum record_type type, uint32_t run, const char *pat
 static void apply_domain(struct lab *l, enum record_type type, uint32_t run,
 			 const char *path)
 {
-	struct record r = domain(type, run, path);
+	struct record r = domain_record(type, run, path);
 
 	apply(l, &r);
 }
@@ -92,7 +93,7 @@ static void its_cpus_are_its_own_and_may_change(void **state)
 	scrape(&l);
 	/* its cpuset has all eight of the host */
 	assert_string_equal(value(&l, "ceems_compute_unit_cpus", VM), "2");
-	struct record r = domain(RECORD_STEP_START, 7, FIRST);
+	struct record r = domain_record(RECORD_STEP_START, 7, FIRST);
 	r.cpus = 3;
 	apply(&l, &r);
 	scrape(&l);
@@ -106,7 +107,7 @@ static void one_that_ran_before_has_what_it_had_used_apart(void **state)
 	(void)state;
 	struct lab l;
 	lab_begin(&l);
-	struct record r = domain(RECORD_STEP_START, 7, FIRST);
+	struct record r = domain_record(RECORD_STEP_START, 7, FIRST);
 	r.flags = RECORD_RUNNING;
 	apply(&l, &r);
 	uint32_t i = units_next(l.env.units, 0);
@@ -120,7 +121,7 @@ static void one_that_ran_before_has_what_it_had_used_apart(void **state)
 	apply(&l, &r);
 	assert_int_equal(units_unread(l.env.units), 0);
 	/* and one that starts now has nothing before */
-	r = domain(RECORD_STEP_START, 9, SECOND);
+	r = domain_record(RECORD_STEP_START, 9, SECOND);
 	record_set(&r, r.unit, sizeof(r.unit), "other");
 	apply(&l, &r);
 	assert_int_equal(units_unread(l.env.units), 0);

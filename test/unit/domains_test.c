@@ -65,7 +65,8 @@ static void lab_done(struct lab *l)
 	scratch_remove(l->folder);
 }
 
-static void see(struct lab *l, const char *uuid, int id, uint32_t cpus, bool before)
+static void see_domain(struct lab *l, const char *uuid, int id, uint32_t cpus,
+		       bool before)
 {
 	struct domain_seen s = {.driver = "qemu",
 				.name = NAME,
@@ -98,7 +99,7 @@ static void start_and_end_become_records(void **state)
 	(void)state;
 	struct lab l;
 	lab_init(&l, true);
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	assert_true(next_record(&l));
 	assert_int_equal(l.last.type, RECORD_STEP_START);
 	assert_int_equal(l.last.manager, MANAGER_LIBVIRT);
@@ -132,7 +133,7 @@ static void one_without_a_control_group_is_not_told_of(void **state)
 	struct lab l;
 	struct domains_stats stats;
 	lab_init(&l, true);
-	see(&l, UUID, 9, 2, false);
+	see_domain(&l, UUID, 9, 2, false);
 	domains_refresh(l.domains);
 	domains_stats(l.domains, &stats);
 	assert_int_equal(stats.running, 1);
@@ -147,10 +148,10 @@ static void domain_that_is_started_again_is_another_run(void **state)
 	(void)state;
 	struct lab l;
 	lab_init(&l, true);
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	assert_true(next_record(&l));
 	uint32_t run = l.last.step;
-	see(&l, UUID, 2, 2, false); /* its end was missed */
+	see_domain(&l, UUID, 2, 2, false); /* its end was missed */
 	assert_true(next_record(&l));
 	assert_int_equal(l.last.type, RECORD_STEP_STOP);
 	assert_int_equal(l.last.step, run);
@@ -169,13 +170,13 @@ static void changes_are_told_and_nothing_else(void **state)
 	struct domain_seen s = {
 		.driver = "qemu", .name = NAME, .id = 1, .cpus = 3, .xml = &xml};
 	lab_init(&l, true);
-	see(&l, UUID, 1, 2, true);
+	see_domain(&l, UUID, 1, 2, true);
 	assert_true(next_record(&l));
 	assert_int_equal(l.last.flags, RECORD_RUNNING);
-	see(&l, UUID, 1, 2, true);
+	see_domain(&l, UUID, 1, 2, true);
 	domains_refresh(l.domains);
 	assert_false(next_record(&l));
-	see(&l, UUID, 1, 3, true);
+	see_domain(&l, UUID, 1, 3, true);
 	assert_true(next_record(&l));
 	assert_int_equal(l.last.type, RECORD_STEP_START);
 	assert_int_equal(l.last.cpus, 3);
@@ -188,7 +189,7 @@ static void changes_are_told_and_nothing_else(void **state)
 	assert_int_equal(l.last.device_count, 1);
 	assert_string_equal(l.last.devices[0].pci, "0000:3b:00.0");
 	domains_see(l.domains, &s, true);
-	see(&l, UUID, 1, 3, true); /* without its XML: as before */
+	see_domain(&l, UUID, 1, 3, true); /* without its XML: as before */
 	assert_false(next_record(&l));
 	lab_done(&l);
 }
@@ -198,11 +199,11 @@ static void those_that_are_not_in_a_list_have_ended(void **state)
 	(void)state;
 	struct lab l;
 	lab_init(&l, true);
-	see(&l, UUID, 1, 2, true);
-	see(&l, OTHER, 2, 2, true);
+	see_domain(&l, UUID, 1, 2, true);
+	see_domain(&l, OTHER, 2, 2, true);
 	assert_true(next_record(&l) && next_record(&l));
 	domains_list_begin(l.domains, 0);
-	see(&l, OTHER, 2, 2, true);
+	see_domain(&l, OTHER, 2, 2, true);
 	domains_list_end(l.domains, 1); /* of another driver */
 	assert_false(next_record(&l));
 	domains_list_end(l.domains, 0);
@@ -218,7 +219,7 @@ static void without_a_ring_it_is_told_later_and_to_a_new_ring_again(void **state
 	(void)state;
 	struct lab l;
 	lab_init(&l, false);
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	domains_refresh(l.domains);
 	make_ring(&l);
 	domains_refresh(l.domains);
@@ -232,7 +233,7 @@ static void without_a_ring_it_is_told_later_and_to_a_new_ring_again(void **state
 	l.place.ring = other.ring_path;
 	domains_free(l.domains);
 	l.domains = domains_new(&l.place);
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	domains_refresh(l.domains);
 	assert_true(next_record(&other));
 	assert_int_equal(other.last.flags, 0);
@@ -274,7 +275,7 @@ static void pid_file_is_believed_if_the_process_is_the_domains(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_text(l.folder, "qemu/" NAME ".pid", "77");
 	write_text(l.folder, "77/cgroup", "4:memory:" FIRST "\n");
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	assert_true(next_record(&l));
 	assert_non_null(record_cgroup(&l.last, CGROUP_MEMORY));
 	assert_null(record_cgroup(&l.last, CGROUP_UNIFIED)); /* only what it says */
@@ -283,7 +284,7 @@ static void pid_file_is_believed_if_the_process_is_the_domains(void **state)
 
 	/* of another pid namespace: the folders' names then */
 	write_text(l.folder, "77/cgroup", "4:memory:/machine/qemu-8-x.libvirt-qemu\n");
-	see(&l, UUID, 1, 2, false);
+	see_domain(&l, UUID, 1, 2, false);
 	assert_true(next_record(&l));
 	assert_string_equal(record_cgroup(&l.last, CGROUP_UNIFIED), FIRST);
 	lab_done(&l);
@@ -295,7 +296,7 @@ static void hook_tells_the_last_counters(void **state)
 	struct lab l;
 	lab_init(&l, true);
 	assert_int_equal(domains_hook(&l.place, XML, strlen(XML), &err), -ENOENT);
-	see(&l, UUID, 1, 2, true);
+	see_domain(&l, UUID, 1, 2, true);
 	assert_true(next_record(&l));
 	uint32_t run = l.last.step;
 	assert_int_equal(domains_hook(&l.place, XML, strlen(XML), &err), 0);

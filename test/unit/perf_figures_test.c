@@ -69,7 +69,7 @@ static int close_node(void **state)
 	return 0;
 }
 
-static int load(const char *text)
+static int load_text(const char *text)
 {
 	char path[512];
 
@@ -84,20 +84,22 @@ static void a_figure_has_the_events_of_this_nodes_cpu(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		load("cpus:\n"
-		     "  - {vendor: GenuineIntel, figures: [{name: a, events: [{}]}]}\n"
-		     "  - {vendor: AuthenticAMD, family: 25, models: [0, 0x20-0x2f],\n"
-		     "     figures: [{name: b, events: [{config: 1}]}]}\n"
-		     "  - name: this\n"
-		     "    family: 0x19\n"
-		     "    models: [0x10-0x1f]\n"
-		     "    figures:\n"
-		     "      - name: c\n"
-		     "        events:\n"
-		     "          - {config: 0x1f03, config1: 7, config2: 0xff}\n"
-		     "          - {pmu: cpu, config: 2, weight: 64}\n"
-		     "      - {name: d, events: [{config: 3, group: c}, {config: "
-		     "4}]}\n"),
+		load_text("cpus:\n"
+			  "  - {vendor: GenuineIntel, figures: [{name: a, events: "
+			  "[{}]}]}\n"
+			  "  - {vendor: AuthenticAMD, family: 25, models: [0, "
+			  "0x20-0x2f],\n"
+			  "     figures: [{name: b, events: [{config: 1}]}]}\n"
+			  "  - name: this\n"
+			  "    family: 0x19\n"
+			  "    models: [0x10-0x1f]\n"
+			  "    figures:\n"
+			  "      - name: c\n"
+			  "        events:\n"
+			  "          - {config: 0x1f03, config1: 7, config2: 0xff}\n"
+			  "          - {pmu: cpu, config: 2, weight: 64}\n"
+			  "      - {name: d, events: [{config: 3, group: c}, {config: "
+			  "4}]}\n"),
 		0);
 	assert_string_equal(f.cpu, "this");
 	assert_int_equal(f.count, 2);
@@ -114,10 +116,10 @@ static void a_figure_without_its_pmu_is_left_out(void **state)
 {
 	(void)state;
 	assert_int_equal(
-		load("cpus: [{figures: [{name: a, events: [{config: 1}, "
-		     "{pmu: cpu_core}]},\n"
-		     "{name: b, events: [{pmu: uncore_imc_0}]}, {name: c, events: "
-		     "[{config: 9, weight: 2}]}]}]\n"),
+		load_text("cpus: [{figures: [{name: a, events: [{config: 1}, "
+			  "{pmu: cpu_core}]},\n"
+			  "{name: b, events: [{pmu: uncore_imc_0}]}, {name: c, events: "
+			  "[{config: 9, weight: 2}]}]}]\n"),
 		0);
 	assert_int_equal(f.count, 1);
 	assert_string_equal(f.figure[0].name, "c");
@@ -132,8 +134,8 @@ static void without_a_section_there_are_no_figures(void **state)
 {
 	(void)state;
 	put_file("cpuinfo", "processor : 0\nBogoMIPS : 100\n");
-	assert_int_equal(load("cpus: [{vendor: AuthenticAMD, figures: [{name: a, "
-			      "events: [{}]}]}]"),
+	assert_int_equal(load_text("cpus: [{vendor: AuthenticAMD, figures: [{name: a, "
+				   "events: [{}]}]}]"),
 			 0);
 	assert_null(f.cpu);
 	assert_int_equal(f.count, 0);
@@ -166,7 +168,7 @@ static void mistakes_are_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_true(load(cases[i].text) < 0);
+		assert_true(load_text(cases[i].text) < 0);
 		if (!strstr(err.text, cases[i].says))
 			fail_msg("\"%s\" in: %s", cases[i].says, err.text);
 	}
@@ -181,9 +183,10 @@ static void a_value_needs_all_of_its_events(void **state)
 	uint64_t v = 0;
 
 	(void)state;
-	assert_int_equal(load("cpus: [{figures: [{name: a, events: [{config: 1, "
-			      "weight: 4}, {config: 2, weight: 8}, {config: 3}]}]}]"),
-			 0);
+	assert_int_equal(
+		load_text("cpus: [{figures: [{name: a, events: [{config: 1, "
+			  "weight: 4}, {config: 2, weight: 8}, {config: 3}]}]}]"),
+		0);
 	t.values[HARDWARE_RAW] = 10;
 	t.values[HARDWARE_RAW + 1] = 1;
 	/* the third ran, and never counted anything on this node */
