@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "lib/clock.h"
 #include "lib/conf/program.h"
@@ -96,7 +95,6 @@ static enum program_status run_profile(const struct options *o)
 	const struct session_request r = {
 		.group = o->group,
 		.procfs = o->path_procfs,
-		.by_cpuacct = strstr(o->group, "/cpuacct") != NULL,
 		.hz = (uint32_t)o->hz,
 		.rows_max = (uint32_t)o->rows,
 	};

@@ -5,12 +5,16 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "bpf/profile.skel.h"
 #include "lib/cleanup.h"
@@ -109,6 +113,24 @@ static int start_tick(struct session *s, int cpu, uint32_t hz)
 	return rc;
 }
 
+/* 1: it is of cgroup v1's cpuacct; 0: of v2. */
+static int is_of_cpuacct(const char *path, struct err *err)
+{
+	char usage[PATH_MAX];
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+		return 0;
+	int len = snprintf(usage, sizeof(usage), "%s/cpuacct.usage", path);
+	if (fs.f_type == CGROUP_SUPER_MAGIC && len < (int)sizeof(usage) &&
+	    access(usage, F_OK) == 0)
+		return 1;
+	return err_set(err, -EINVAL, "%s: no control group of v2 or of v1's cpuacct",
+		       path);
+}
+
 static int want_group(struct session *s, const char *path, struct err *err)
 {
 	struct stat st;
@@ -136,7 +158,7 @@ static int map_rows(struct session *s, uint32_t rows_max, struct err *err)
 }
 
 static int load_program(struct session *s, const struct session_request *r,
-			struct err *err)
+			bool by_cpuacct, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 
@@ -146,7 +168,7 @@ static int load_program(struct session *s, const struct session_request *r,
 	s->skeleton = profile_bpf__open_opts(&options);
 	if (!s->skeleton)
 		return load_refused(err, -errno, "open the program for samples");
-	s->skeleton->rodata->by_cpuacct = r->by_cpuacct;
+	s->skeleton->rodata->by_cpuacct = by_cpuacct;
 	bpf_program__set_autoattach(s->skeleton->progs.clock_ticked, false);
 	rc = bpf_map__set_max_entries(s->skeleton->maps.rows, r->rows_max);
 	if (rc == 0)
@@ -161,7 +183,8 @@ static int load_program(struct session *s, const struct session_request *r,
 static int start_session(struct session *s, const struct session_request *r,
 			 struct err *err)
 {
-	int rc = load_program(s, r, err);
+	int by_cpuacct = is_of_cpuacct(r->group, err);
+	int rc = by_cpuacct < 0 ? by_cpuacct : load_program(s, r, by_cpuacct, err);
 
 	if (rc == 0)
 		rc = want_group(s, r->group, err);

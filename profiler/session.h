@@ -10,9 +10,9 @@
 #include "profiler/sample.h"
 
 struct session_request {
-	const char *group; /* directory of a control group: it and all below it */
+	/* directory of cgroup v2 or of v1's cpuacct: it and all below it */
+	const char *group;
 	const char *procfs;
-	bool by_cpuacct; /* the directory is of cgroup v1's cpuacct */
 	uint32_t hz, rows_max;
 };
 
