@@ -77,6 +77,8 @@ proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/access.c redfish_
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/records/report.c lib/records/report_counts.c lib/records/tlv.c lib/err.c lib/buf.c
+FUZZERS += profile_record
+profile_record_fuzz_SRCS := lib/records/profile_record.c lib/records/spool_writer.c lib/records/spool_segment.c lib/records/tlv.c lib/crc32c.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 FUZZERS += job
 job_fuzz_SRCS := lib/records/job.c lib/records/tlv.c lib/records/job_names.c lib/buf.c lib/parse.c lib/err.c
 ifeq ($(HAVE_ZLIB),1)

@@ -362,6 +362,8 @@ TESTS += report_clock_test
 report_clock_test_LIBS := libbase
 TESTS += node_report_test
 node_report_test_LIBS := libbase
+TESTS += profile_record_test
+profile_record_test_LIBS := libbase
 TESTS += job_test
 job_test_LIBS := libbase
 # a real Postgres, where there is one
