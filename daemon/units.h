@@ -229,6 +229,8 @@ uint32_t steps_find_path(const struct units *u,
 			 const char *path); /* by step cgroup path */
 /* Of those that had started by then. */
 uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns);
+/* Iteration over all with this path: *cursor is UNITS_NONE at first. */
+uint32_t steps_next_path(const struct units *u, const char *path, uint32_t *cursor);
 /* A step in the table whose job has this cgroup path, UNITS_NONE: none */
 uint32_t steps_find_job_path(const struct units *u, const char *path);
 

@@ -344,19 +344,29 @@ uint32_t steps_find_path(const struct units *u, const char *path)
 	return steps_find_path_by(u, path, UINT64_MAX);
 }
 
-uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns)
+uint32_t steps_next_path(const struct units *u, const char *path, uint32_t *cursor)
 {
 	uint64_t key = path_key(path);
+	uint32_t i;
+
+	while ((i = index_find(&u->by_path, key, cursor)) != UNITS_NONE) {
+		for (uint32_t c = 0; c < u->places[i].paths; c++) {
+			if (strcmp(u->steps[i].cgroups[c].path, path) == 0)
+				return i;
+		}
+	}
+	return UNITS_NONE;
+}
+
+uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns)
+{
 	uint32_t cursor = UNITS_NONE, i, best = UNITS_NONE;
-	while ((i = index_find(&u->by_path, key, &cursor)) != UNITS_NONE) {
+
+	while ((i = steps_next_path(u, path, &cursor)) != UNITS_NONE) {
 		const struct step *s = &u->steps[i];
-		bool same = false;
-		if (s->started_boottime_ns > by_ns)
-			continue;
-		for (uint32_t c = 0; c < u->places[i].paths; c++)
-			same = same || strcmp(s->cgroups[c].path, path) == 0;
 		/* a requeued job's step has the same path as in the earlier run */
-		if (same && (best == UNITS_NONE || s->state == UNIT_RUNNING))
+		if (s->started_boottime_ns <= by_ns &&
+		    (best == UNITS_NONE || s->state == UNIT_RUNNING))
 			best = i;
 	}
 	return best;

@@ -31,10 +31,17 @@ enum follow_mark {
 	FOLLOW_KEPT = 1 << 4,   /* settled, and its unit runs */
 };
 
+/* A slot's step, once it is certain: slot and step keep to each other */
+struct slot_step {
+	uint64_t serial; /* step_serial(), 0: not known */
+	uint32_t step;
+};
+
 struct step_groups {
 	const struct env *env;
 	struct group_slots slots;
-	uint8_t *marks; /* by slot, enum follow_mark */
+	uint8_t *marks;          /* by slot, enum follow_mark */
+	struct slot_step *steps; /* by slot */
 	/* slots to look at: not known yet, or ended and not settled */
 	uint32_t *listed, listed_count;
 	uint32_t kept_count;
@@ -121,8 +128,9 @@ int step_groups_new(const struct env *env, struct group_slots *slots,
 	if (g) {
 		g->marks = calloc(slots->count, sizeof(*g->marks));
 		g->listed = calloc(slots->count, sizeof(*g->listed));
+		g->steps = calloc(slots->count, sizeof(*g->steps));
 	}
-	if (!g || !g->marks || !g->listed) {
+	if (!g || !g->marks || !g->listed || !g->steps) {
 		group_slots_close(slots);
 		step_groups_free(g);
 		return err_set(err, -ENOMEM, "out of memory");
@@ -144,6 +152,7 @@ void step_groups_free(struct step_groups *g)
 	group_slots_close(&g->slots);
 	free(g->marks);
 	free(g->listed);
+	free(g->steps);
 	free(g);
 }
 
@@ -170,34 +179,85 @@ static uint32_t controllers_of(const struct group_slot *s)
 	       (s->has & GROUP_SLOT_MEMORY ? CGROUP_MEMORY : 0);
 }
 
+/* Whether another slot has this step, or (below: path is what is below a root) that
+ * very path. */
+static bool is_taken(const struct step_groups *g, uint32_t slot, uint32_t step,
+		     const char *path, bool below)
+{
+	const struct group_slot *own = &g->slots.slots[slot];
+	uint64_t serial = step_serial(g->env->units, step);
+
+	for (uint32_t i = 0; i < g->slots.count; i++) {
+		const struct group_slot *s = &g->slots.slots[i];
+		bool has = g->steps[i].step == step && g->steps[i].serial == serial;
+		if (i != slot && s->hierarchy == own->hierarchy &&
+		    (has || (below && strcmp(s->path, path) == 0)) &&
+		    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != GROUP_SLOT_FREE)
+			return true;
+	}
+	return false;
+}
+
+/* The step that runs, or below a root the first that began after the group was made. */
+static uint32_t find_step_at(const struct step_groups *g, uint32_t slot,
+			     const char *path, uint64_t by_ns)
+{
+	const struct group_slot *s = &g->slots.slots[slot];
+	uint32_t cursor = UNITS_NONE, best = UNITS_NONE, i;
+	bool below = path != s->path;
+	uint64_t first_ns = UINT64_MAX;
+
+	while ((i = steps_next_path(g->env->units, path, &cursor)) != UNITS_NONE) {
+		const struct step *step = steps_get(g->env->units, i);
+		uint64_t began_ns = step->started_boottime_ns;
+		bool better = below ? began_ns >= s->made_ns && began_ns < first_ns
+				    : best == UNITS_NONE || step->state == UNIT_RUNNING;
+		if (!better || began_ns > by_ns || is_taken(g, slot, i, path, below))
+			continue;
+		best = i;
+		first_ns = began_ns;
+	}
+	return best;
+}
+
 /* The kernel programs have the whole path. Where slurmd or ceemsd run in a cgroup
- * namespace (a container), records and folders have only what is below its root. */
-static uint32_t find_step_of_path(const struct step_groups *g, const char *path,
+ * namespace (a container), records and folders have only what is below its root, and
+ * another container, or the host, may have a step of the same path there. */
+static uint32_t find_step_of_path(const struct step_groups *g, uint32_t slot,
 				  uint64_t by_ns)
 {
 	uint32_t i = UNITS_NONE;
 
-	for (; path && i == UNITS_NONE; path = strchr(path + 1, '/'))
-		i = steps_find_path_by(g->env->units, path, by_ns);
+	for (const char *path = g->slots.slots[slot].path; path && i == UNITS_NONE;
+	     path = strchr(path + 1, '/'))
+		i = find_step_at(g, slot, path, by_ns);
 	return i;
 }
 
 /* The step that lives or lived in this group. An earlier run of a requeued job had the
  * same path, but ended before this group was made. */
-static uint32_t find_step(const struct step_groups *g, const struct group_slot *s)
+static uint32_t find_step(const struct step_groups *g, uint32_t slot)
 {
+	const struct group_slot *s = &g->slots.slots[slot];
+	struct slot_step *known = &g->steps[slot];
 	/* nor did a later run start before this group ended */
 	uint64_t by_ns =
 		__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_ENDED
 			? s->ended_ns
 			: UINT64_MAX;
-	uint32_t i = find_step_of_path(g, s->path, by_ns);
-	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
 
-	return step && (step->state == UNIT_RUNNING ||
-			step->ended_boottime_ns >= s->made_ns)
-		       ? i
-		       : UNITS_NONE;
+	if (known->serial && steps_get(g->env->units, known->step) &&
+	    step_serial(g->env->units, known->step) == known->serial)
+		return known->step;
+	uint32_t i = find_step_of_path(g, slot, by_ns);
+	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
+	if (!step ||
+	    (step->state != UNIT_RUNNING && step->ended_boottime_ns < s->made_ns))
+		return UNITS_NONE;
+	/* one that began before is an earlier run's, or another clock's */
+	if (step->started_boottime_ns >= s->made_ns)
+		*known = (struct slot_step){step_serial(g->env->units, i), i};
+	return i;
 }
 
 /* Nothing but the time tells runs apart: if the newest one in the table has had this
@@ -214,8 +274,9 @@ static uint32_t run_of(struct units *u, const struct record *r)
 
 /* A step that no record told of. The group's other hierarchies find it in the table
  * then. */
-static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
+static uint32_t put_step(struct step_groups *g, uint32_t slot)
 {
+	const struct group_slot *s = &g->slots.slots[slot];
 	const struct env *env = g->env;
 	char node[RECORD_NAME_MAX];
 	struct record r;
@@ -241,7 +302,7 @@ static uint32_t put_step(struct step_groups *g, const struct group_slot *s)
 				s->path, err_text(&err));
 		return UNITS_NONE;
 	}
-	return find_step(g, s);
+	return find_step(g, slot);
 }
 
 /* v1: the same step's groups in other hierarchies, which end at about the same time. */
@@ -265,12 +326,12 @@ static uint32_t settle_slot(struct step_groups *g, uint32_t slot)
 {
 	const struct group_slot *s = &g->slots.slots[slot];
 	const struct env *env = g->env;
-	uint32_t i = find_step(g, s);
+	uint32_t i = find_step(g, slot);
 	struct unit_totals t = {0};
 	char name[16];
 
 	if (i == UNITS_NONE && !s->known) {
-		i = put_step(g, s);
+		i = put_step(g, slot);
 		g->unrecorded += i != UNITS_NONE;
 	}
 	struct step *step = i == UNITS_NONE ? NULL : steps_get(env->units, i);
@@ -302,6 +363,7 @@ static void release_slot(struct step_groups *g, uint32_t slot)
 	if (g->marks[slot] & FOLLOW_KEPT)
 		g->kept_count--;
 	g->marks[slot] = 0;
+	g->steps[slot].serial = 0;
 	g->slots.slots[slot].kept_unit = 0;
 	group_slots_release(&g->slots, slot);
 }
@@ -367,7 +429,7 @@ static bool look_at_slot(struct step_groups *g, uint32_t slot, uint64_t drained_
 	s->path[sizeof(s->path) - 1] = '\0';
 	if (g->marks[slot] & FOLLOW_KEPT)
 		return look_at_kept(g, slot);
-	if (find_step(g, s) != UNITS_NONE)
+	if (find_step(g, slot) != UNITS_NONE)
 		s->known = 1;
 	if (!(g->marks[slot] & FOLLOW_ENDED)) {
 		if (s->known)
@@ -462,7 +524,7 @@ static uint32_t unit_of_slot(const struct step_groups *g, uint32_t slot)
 {
 	if (g->marks[slot] & FOLLOW_KEPT)
 		return unit_of_kept(g, &g->slots.slots[slot]);
-	uint32_t step = find_step(g, &g->slots.slots[slot]);
+	uint32_t step = find_step(g, slot);
 	return step == UNITS_NONE ? UNITS_NONE : steps_unit(g->env->units, step);
 }
 
@@ -486,7 +548,7 @@ uint32_t step_groups_step(const struct step_groups *g, uint32_t slot)
 {
 	if (g->marks[slot] & FOLLOW_KEPT)
 		return UNITS_NONE;
-	return find_step(g, &g->slots.slots[slot]);
+	return find_step(g, slot);
 }
 
 const struct group_slot *step_groups_slot(const struct step_groups *g, uint32_t slot)

@@ -22,6 +22,7 @@
 
 #define PATH_V2 "/system.slice/n1_slurmstepd.scope/job_7/step_0"
 #define PATH_OTHER "/system.slice/n1_slurmstepd.scope/job_7/step_1"
+#define PATH_BARE "/system.slice/slurmstepd.scope/job_7/step_0"
 #define PATH_V1 "/slurm_n1/uid_1000/job_7/step_0"
 
 static uint64_t now = 1000 * NSEC_PER_SEC;
@@ -279,6 +280,59 @@ static void a_step_of_a_cgroup_namespace_is_found(void **state)
 	/* another step's path is none of its */
 	assert_int_equal(group_stats().used, 1);
 	assert_int_equal(step_groups_step(groups, other), UNITS_NONE);
+}
+
+/* As send_record(), of a job of the same number on another node */
+static void send_of_node(enum record_type type, const char *node_name)
+{
+	struct record r;
+	struct err err;
+
+	record_init(&r, type, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), node_name);
+	r.boottime_ns = r.realtime_ns = now;
+	record_add_cgroup(&r, CGROUP_UNIFIED, PATH_BARE);
+	assert_int_equal(units_apply(units, &r, ring_pos++, now, now, &err), 0);
+}
+
+static uint64_t cpu_of_node(const char *node_name)
+{
+	struct unit_totals t;
+
+	unit_total(units, units_find(units, MANAGER_SLURM, node_name, "7", 0), &t);
+	return t.cpu_user_ns + t.cpu_system_ns;
+}
+
+/* Two Slurms in containers, whose records have the same path, and one on the host */
+static void jobs_of_one_number_in_two_containers_are_told_apart(void **state)
+{
+	(void)state;
+	uint32_t first = play_mkdir("/docker/0123" PATH_BARE, 0);
+	send_of_node(RECORD_STEP_START, "n1");
+	pass_ms(1);
+	uint32_t second = play_mkdir("/docker/4567" PATH_BARE, 0);
+	pass_ms(1);
+	/* no other slot's step is its own, even for a moment */
+	assert_int_equal(step_groups_step(groups, second), UNITS_NONE);
+	send_of_node(RECORD_STEP_START, "n2");
+	pass_ms(1);
+	uint32_t third = play_mkdir(PATH_BARE, 0);
+	pass_ms(1);
+	assert_int_equal(step_groups_step(groups, third), UNITS_NONE);
+	send_of_node(RECORD_STEP_START, "n3");
+	pass_ms(1);
+	assert_int_equal(group_stats().used, 3);
+	play_rmdir(second, 200, 0);
+	play_rmdir(third, 300, 0);
+	pass_ms(GROUP_SETTLE_MS);
+	play_rmdir(first, 100, 0);
+	pass_ms(GROUP_SETTLE_MS);
+	assert_int_equal(cpu_of_node("n1"), 100);
+	assert_int_equal(cpu_of_node("n2"), 200);
+	assert_int_equal(cpu_of_node("n3"), 300);
+	assert_int_equal(group_stats().unrecorded, 0);
+	assert_int_equal(group_stats().lost_stops, 3);
 }
 
 static void what_the_table_has_had_is_not_counted_again(void **state)
@@ -794,6 +848,7 @@ int main(void)
 		TEST(end_of_a_virtual_machine_gets_the_kernels_counters),
 		TEST(a_running_step_ends_with_the_kernels_word),
 		TEST(a_step_of_a_cgroup_namespace_is_found),
+		TEST(jobs_of_one_number_in_two_containers_are_told_apart),
 		TEST(what_the_table_has_had_is_not_counted_again),
 		TEST(a_step_without_a_record_asks_for_one_walk),
 		TEST(groups_of_others_are_let_go),
