@@ -110,6 +110,9 @@ void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear)
  * UNITS_REPORT_MS at most, unless room is needed. Not stored in the file; false at
  * first. */
 void units_reporting(struct units *u, bool on);
+/* Whether the unit, which has been known to have ended for gone_ms, must stay because
+ * its final report is not in the spool. i: a slot in use */
+bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms);
 /* An ended step is in a report. i: its slot */
 void units_step_told(struct units *u, uint32_t i);
 bool units_step_is_told(const struct units *u, uint32_t i);
@@ -123,8 +126,6 @@ void units_set_alive(struct units *u, uint64_t now_boottime_ns);
 
 /* Within a transaction: a slot that is being taken */
 void report_put_unit(struct units *u, uint32_t i);
-/* Whether the unit must stay. It has been known to have ended for gone_ms. */
-bool report_is_owed(const struct units *u, uint32_t i, uint64_t gone_ms);
 bool report_step_is_owed(const struct units *u, uint32_t i);
 /* The unit leaves. */
 void report_leaves(struct units *u, uint32_t i);

@@ -12,14 +12,17 @@
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
+#include "daemon/units_report.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/crc32c.h"
 #include "lib/log.h"
 
-/* So many of the slots may stay with ended steps of running units, with what was
- * counted in them: over a restart it is nowhere else. */
-#define KEPT_PART 16u
+/* So many of the slots may stay with ended steps, with what was counted in them, until
+ * their unit's final report is in the spool: over a restart it is nowhere else. Units
+ * that run may stay for days, and leave room for those that have ended. */
+#define KEPT_PART_RUNNING 16u
+#define KEPT_PART 8u
 
 #define SETTLE_NS (GROUP_SETTLE_MS * NSEC_PER_MSEC)
 
@@ -28,7 +31,7 @@ enum follow_mark {
 	FOLLOW_ENDED = 1 << 1,
 	FOLLOW_WALKED = 1 << 2, /* the tree is walked once for it */
 	FOLLOW_LEAKED = 1 << 3, /* seems to be free, and the kernel cannot take it */
-	FOLLOW_KEPT = 1 << 4,   /* settled, and its unit runs */
+	FOLLOW_KEPT = 1 << 4,   /* settled, and its unit has no final report yet */
 };
 
 /* A slot's step, once it is certain: slot and step keep to each other */
@@ -376,16 +379,25 @@ static bool is_unit_running(const struct step_groups *g, uint32_t unit)
 	return u && u->state == UNIT_RUNNING;
 }
 
+/* What was counted for it may yet go into its final report. */
+static bool is_unit_owed(const struct step_groups *g, uint32_t unit)
+{
+	return is_unit_running(g, unit) ||
+	       (unit != UNITS_NONE && units_get(g->env->units, unit) &&
+		report_is_owed(g->env->units, unit, 0));
+}
+
 /* Only those in which tasks are counted, from their beginning: others add nothing to a
  * unit's final report. Never so many that others find no slot, or no cell. */
 static bool is_worth_keeping(const struct step_groups *g, const struct group_slot *s,
 			     uint32_t unit)
 {
 	struct unit_io_stats io = {0};
+	uint32_t part = is_unit_running(g, unit) ? KEPT_PART_RUNNING : KEPT_PART;
 
 	if (!g->env->unit_finals || !(s->has & GROUP_SLOT_CPU) ||
-	    (s->has & GROUP_SLOT_ADOPTED) || !is_unit_running(g, unit) ||
-	    g->kept_count >= g->slots.count / KEPT_PART)
+	    (s->has & GROUP_SLOT_ADOPTED) || !is_unit_owed(g, unit) ||
+	    g->kept_count >= g->slots.count / part)
 		return false;
 	if (g->env->unit_io)
 		unit_io_stats(g->env->unit_io, &io);
@@ -414,7 +426,7 @@ static bool look_at_kept(struct step_groups *g, uint32_t slot)
 {
 	uint32_t unit = unit_of_kept(g, &g->slots.slots[slot]);
 
-	if (is_unit_running(g, unit))
+	if (is_unit_owed(g, unit))
 		return true;
 	end_slot(g, slot, unit);
 	return false;

@@ -12,6 +12,7 @@
 #include "daemon/groups/unit_finals.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
+#include "daemon/units_report.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
@@ -781,6 +782,34 @@ static void counts_of_a_step_that_ended_before_a_restart_are_told(void **state)
 	assert_int_equal(told_faults(), 27);
 }
 
+static void counts_are_kept_until_the_final_report_is_in_the_spool(void **state)
+{
+	(void)state;
+	units_reporting(units, true);
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	send_record(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	play_faults(slot, 7);
+	send_record(RECORD_STEP_STOP, PATH_V2, CGROUP_UNIFIED, 400);
+	play_rmdir(slot, 400, 4096);
+	uint32_t unit = units_next(units, 0);
+	assert_int_equal(units_get(units, unit)->state, UNIT_ENDED);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 1);
+	assert_int_equal(told_faults(), 7);
+	start_finals_again();
+	assert_int_equal(told_faults(), 7);
+	pass_ms(2 * GROUP_SETTLE_MS);
+	assert_int_equal(group_stats().used, 1);
+	assert_int_equal(told_faults(), 7);
+	/* it has been written */
+	unit_report_close(units, unit, now + NSEC_PER_SEC, now);
+	unit_report_move_on(units, unit);
+	unit_report_mark(units, unit, REPORT_FINISHED, 0);
+	pass_ms(1);
+	assert_int_equal(group_stats().used, 0);
+	units_reporting(units, false);
+}
+
 static void slots_of_ended_steps_are_not_kept_from_others(void **state)
 {
 	char path[GROUP_PATH_BYTES];
@@ -867,6 +896,7 @@ int main(void)
 #define FINALS(name) cmocka_unit_test_setup_teardown(name, open_finals, close_finals)
 		FINALS(counts_of_all_steps_are_told_once_their_groups_are_gone),
 		FINALS(counts_of_a_step_that_ended_before_a_restart_are_told),
+		FINALS(counts_are_kept_until_the_final_report_is_in_the_spool),
 		FINALS(slots_of_ended_steps_are_not_kept_from_others),
 		FINALS(nothing_is_told_of_a_unit_with_a_step_that_was_not_followed),
 		FINALS(nothing_is_told_of_a_unit_that_was_there_before_the_programs),
