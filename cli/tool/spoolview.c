@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/records/claim.h"
 #include "lib/records/job.h"
 #include "lib/records/job_json.h"
 #include "lib/records/report.h"
@@ -196,12 +197,30 @@ static void put_report(struct buf *b, const struct report *r)
 	buf_putc(b, ']');
 }
 
+static void put_spool_claim(struct buf *b, const struct claim *c)
+{
+	static const char *const by[] = {"?", "user", "namer", "controller"};
+
+	buf_puts(b, ",\"kind\":\"claim\"");
+	put_spool_text(b, "cluster", c->cluster);
+	put_spool_text(b, "object", c->kind);
+	put_spool_text(b, "uid", c->uid);
+	put_spool_text(b, "namespace", c->namespace);
+	put_spool_text(b, "name", c->name);
+	put_spool_text(b, "owner", c->owner);
+	put_spool_text(b, "owner_uid", c->owner_uid);
+	put_spool_text(b, "controller", c->controller);
+	put_spool_text(b, "by", by[c->by]);
+	put_spool_number(b, "at_ns", c->at_ns);
+}
+
 void spoolview_put(struct buf *out, uint64_t seq, const void *data, size_t len)
 {
 	static struct report report;
 	unsigned type = len ? *(const unsigned char *)data : 0;
 	struct err err = {""};
 	struct job job;
+	struct claim claim;
 
 	buf_printf(out, "{\"seq\":%llu,\"type\":%u,\"bytes\":%zu",
 		   (unsigned long long)seq, type, len);
@@ -214,6 +233,9 @@ void spoolview_put(struct buf *out, uint64_t seq, const void *data, size_t len)
 			job_put_json(&job, out);
 			job_done(&job);
 		}
+	} else if (type == CLAIM_TYPE) {
+		if (claim_decode(data, len, &claim, &err) == 0)
+			put_spool_claim(out, &claim);
 	}
 	put_spool_text(out, "error", err.text);
 	buf_puts(out, "}\n");

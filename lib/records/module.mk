@@ -2,6 +2,7 @@
 
 # part of libbase
 libbase_SRCS += lib/records/child_msg.c
+libbase_SRCS += lib/records/claim.c
 libbase_SRCS += lib/records/counts_page.c
 libbase_SRCS += lib/records/energy_page.c
 libbase_SRCS += lib/records/energy_page_writer.c
