@@ -21,6 +21,7 @@ tags() {
 		awk -F '\t' '/^!/ || $1 ~ /^__anon/ { next }
 		{ n = split($2, part, "/"); program = part[1]
 		  if (program == "cli" && n > 2) program = part[1] "/" part[2]
+		  if (program == "contrib" && n > 2) program = part[1] "/" part[2] (n > 3 ? "/" part[3] : "")
 		  print program "\t" $1 "\t" $2 "\t" (index($0, "\tfile:") ? 1 : 0) }'
 }
 tags f >"$SCRATCH/functions"
