@@ -153,3 +153,8 @@ FUZZERS += domain_xml
 domain_xml_fuzz_SRCS := contrib/libvirt/domain_group.c contrib/libvirt/domain_xml.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 domain_xml_fuzz_PKGS := libxml-2.0
 endif
+ifneq ($(filter libadmission,$(ARCHIVES)),)
+FUZZERS += admission
+admission_fuzz_SRCS := contrib/k8s/admission/owner.c contrib/k8s/admission/review.c lib/records/claim.c lib/records/tlv.c lib/base64.c lib/http/json.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+admission_fuzz_PKGS := json-c
+endif

@@ -557,3 +557,9 @@ domain_xml_test_PKGS := libxml-2.0
 domains_test_LIBS := liblibvirtwatch libbase
 domains_test_PKGS := libxml-2.0
 endif
+# contrib/k8s/admission
+ifneq ($(filter libadmission,$(ARCHIVES)),)
+TESTS += admission_review_test
+admission_review_test_LIBS := libadmission libhttp libconf libbase
+admission_review_test_PKGS := json-c libcurl yaml-0.1
+endif
