@@ -62,6 +62,28 @@ else
 	skip "redfish_proxy.md has the options of this redfish_proxy" "redfish_proxy was not built here"
 fi
 
+hook=$BUILD/ceems_k8s_admission_controller page=doc/k8s_admission.md
+if [ -x "$hook" ]; then
+	"$hook" --help-markdown >"$SCRATCH/hook.md"
+	if [ "${1:-}" = UPDATE ]; then
+		awk -v b="$begin" -v e="$end" -v f="$SCRATCH/hook.md" '
+			index($0, e) == 1 { skip = 0 }
+			!skip { print }
+			index($0, b) == 1 { skip = 1; print ""; while ((getline l < f) > 0) print l; print "" }' $page >"$SCRATCH/page.md" &&
+			cp "$SCRATCH/page.md" $page
+	fi
+	awk -v b="$begin" -v e="$end" 'index($0, e) == 1 { on = 0 } on && NF { print } index($0, b) == 1 { on = 1 }' $page >"$SCRATCH/have.md"
+	is "k8s_admission.md has the options of this webhook (else: test/e2e/docs_fresh.sh UPDATE)" \
+		"$(diff <(grep . "$SCRATCH/hook.md") "$SCRATCH/have.md" | head -10)" ""
+	bad=
+	for m in $(grep -ohE '"ceems_admission_[a-z_]+"' contrib/k8s/admission/*.c | tr -d '"' | sort -u); do
+		grep -qF "\`$m\`" $page || bad+="$m "
+	done
+	is "k8s_admission.md has its metrics" "$bad" ""
+else
+	skip "k8s_admission.md has the options of this webhook" "ceems_k8s_admission_controller was not built here"
+fi
+
 cacct=$BUILD/cacct page=doc/cacct.md
 if [ -x "$cacct" ]; then
 	"$cacct" --help-markdown >"$SCRATCH/cacct.md"
