@@ -25,6 +25,7 @@ libbase_SRCS += lib/log.c
 libbase_SRCS += lib/loop.c
 libbase_SRCS += lib/netaddr.c
 libbase_SRCS += lib/notify.c
+libbase_SRCS += lib/fd_pass.c
 libbase_SRCS += lib/fd_store.c
 libbase_SRCS += lib/own_host.c
 libbase_SRCS += lib/parse.c
