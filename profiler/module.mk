@@ -9,6 +9,7 @@ libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib
 libprofiler_LIBS := libopener libhttp
 libprofiler_CFLAGS := -I$(BUILD)
 libprofiler_SRCS += profiler/elf_file.c
+libprofiler_SRCS += profiler/file_reader.c
 libprofiler_SRCS += profiler/fork_server.c
 libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/modules.c

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads a file that may have been made to do harm. What goes wrong here, a fault at a
+ * file that is cut as it is read, a loop, a heap that grows, a library taken over, ends
+ * this process, and the file has no names: nobody else's does. */
+#include "profiler/file_reader.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/cleanup.h"
+#include "lib/fd_pass.h"
+#include "lib/sandbox.h"
+#include "profiler/elf_file.h"
+#include "profiler/reader_message.h"
+#include "profiler/unwind_table.h"
+
+#define DATA_BYTES_MAX (64ul << 20)    /* of its own */
+#define SPACE_BYTES_MAX (4096ul << 20) /* with the files that it maps */
+#define CPU_S_MAX 5
+#define SYMBOLS_MAX (1u << 20)
+
+struct file_reader {
+	int fd;
+	struct elf_names names;
+	int named;
+};
+
+static int limit_resources(void)
+{
+	static const struct {
+		int what;
+		rlim_t most;
+	} limits[] = {
+		{RLIMIT_DATA, DATA_BYTES_MAX},
+		{RLIMIT_AS, SPACE_BYTES_MAX},
+		{RLIMIT_CPU, CPU_S_MAX},
+		{RLIMIT_FSIZE, 0},
+		{RLIMIT_CORE, 0},
+		{RLIMIT_NOFILE, 16},
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const struct rlimit l = {limits[i].most, limits[i].most};
+#ifdef __SANITIZE_ADDRESS__
+		if (limits[i].what == RLIMIT_AS || limits[i].what == RLIMIT_DATA)
+			continue;
+#endif
+		if (setrlimit((__rlimit_resource_t)limits[i].what, &l) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int confine_reader(const struct privileges *p)
+{
+	static const int calls[] = {
+		SYS_read,       SYS_pread64,    SYS_lseek,        SYS_fstat,
+		SYS_newfstatat, SYS_close,      SYS_munmap,       SYS_mremap,
+		SYS_brk,        SYS_madvise,    SYS_futex,        SYS_recvmsg,
+		SYS_sendmsg,    SYS_exit_group, SYS_rt_sigreturn, SYS_getrandom,
+		SYS_fcntl,      SYS_recvfrom,   SYS_sendto,
+	};
+	struct err err;
+
+	int rc = privileges_limit(&err);
+	if (rc == 0)
+		rc = privileges_drop(p, &err);
+	if (rc == 0)
+		rc = privileges_hide(&err);
+	if (rc == 0)
+		rc = limit_resources();
+	/* cleared when the user changes */
+	if (rc == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = sandbox_allow_only(calls, sizeof(calls) / sizeof(calls[0]), &err);
+	return rc == -ENOSYS ? 0 : rc; /* a kernel without filters */
+}
+
+static int send_rows(int socket, const struct unwind_table *t)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < t->count && rc == 0; at += READER_ROWS_MAX) {
+		size_t n = t->count - at < READER_ROWS_MAX ? t->count - at
+							   : READER_ROWS_MAX;
+		rc = fd_pass_send(socket, t->rows + at, n * sizeof(*t->rows), NULL, 0,
+				  0);
+	}
+	return rc;
+}
+
+static int answer_table(int socket, const struct file_reader *r,
+			const struct reader_request *q)
+{
+	struct reader_table a = {.status = 0};
+	struct unwind_table t = {0};
+	struct err err;
+
+	int count = elf_file_segments(r->fd, a.segments, &err);
+	a.status = count < 0 ? count : 0;
+	a.segment_count = count < 0 ? 0 : (uint32_t)count;
+	if (count >= 0)
+		a.rows_status = unwind_table_read(r->fd, q->rows_most, &t, &err);
+	a.rows = (uint32_t)t.count;
+	int rc = fd_pass_send(socket, &a, sizeof(a), NULL, 0, 0);
+	if (rc == 0)
+		rc = send_rows(socket, &t);
+	unwind_table_free(&t);
+	return rc;
+}
+
+static int answer_names(int socket, struct file_reader *r, uint64_t address)
+{
+	struct reader_names a = {.count = 0};
+	struct err err;
+
+	if (!r->named) {
+		r->named = 1;
+		(void)elf_names_read(r->fd, SYMBOLS_MAX, &r->names, &err);
+	}
+	const char *name = elf_names_find(&r->names, address);
+	if (name) {
+		size_t len = strnlen(name, READER_TEXT_BYTES - 1);
+		memcpy(a.text, name, len);
+		a.count = 1;
+		a.len = (uint32_t)len + 1;
+	}
+	return fd_pass_send(socket, &a, offsetof(struct reader_names, text) + a.len,
+			    NULL, 0, 0);
+}
+
+void file_reader_main(int socket, const void *arg)
+{
+	const struct reader_setup *setup = arg;
+	struct file_reader r = {.fd = -1};
+	struct reader_request q;
+	int fds[FD_PASS_MAX];
+	unsigned count = 0;
+	char byte;
+
+	(void)prctl(PR_SET_NAME, "ceems-prof-read");
+	if (confine_reader(&setup->user) < 0)
+		return;
+	if (fd_pass_receive(socket, &byte, 1, fds, &count, 0) != 1 || !count)
+		return;
+	r.fd = fds[0];
+	while (recv(socket, &q, sizeof(q), 0) == (ssize_t)sizeof(q)) {
+		int rc = q.ask == READER_TABLE   ? answer_table(socket, &r, &q)
+			 : q.ask == READER_NAMES ? answer_names(socket, &r, q.address)
+						 : -EINVAL;
+		if (rc < 0)
+			break;
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_READER_MESSAGE_H
+#define CEEMS_PROFILER_READER_MESSAGE_H
+
+#include <stdint.h>
+
+#include "lib/privileges.h"
+#include "profiler/elf_file.h"
+#include "profiler/unwind_row.h"
+
+/* What the profiler asks its expendable children (fork_server.h), and what they answer:
+ * one message each, of one build, so structs as they are. Whoever has read a user's
+ * file may have been taken over by it: each answer is checked (reader.c). */
+
+/* What a child is told at its start */
+struct reader_setup {
+	struct privileges user; /* whom it becomes */
+};
+
+enum reader_ask {
+	READER_TABLE, /* its segments and rows */
+	READER_NAMES  /* of an address */
+};
+
+struct reader_request {
+	uint32_t ask;       /* enum reader_ask */
+	uint32_t rows_most; /* READER_TABLE */
+	uint64_t address;   /* READER_NAMES */
+};
+
+/* The rows follow, READER_ROWS_MAX a message. */
+struct reader_table {
+	int32_t status;      /* -ENOEXEC: no ELF file */
+	int32_t rows_status; /* why there are no rows */
+	uint32_t rows;
+	uint32_t segment_count;
+	struct elf_segment segments[ELF_SEGMENTS_MAX];
+};
+
+enum { READER_ROWS_MAX = 4096, READER_NAMES_MAX = 16, READER_TEXT_BYTES = 4096 };
+
+/* Functions at an address, the innermost first: those before the last are inlined. */
+struct reader_names {
+	uint32_t count, len;
+	char text[READER_TEXT_BYTES]; /* count strings, each with its NUL: len bytes */
+};
+
+#endif
