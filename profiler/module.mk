@@ -17,6 +17,7 @@ libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
 libprofiler_SRCS += profiler/push.c
+libprofiler_SRCS += profiler/reader.c
 libprofiler_SRCS += profiler/session.c
 libprofiler_SRCS += profiler/stacks.c
 libprofiler_SRCS += profiler/unwind_table.c

@@ -563,3 +563,8 @@ TESTS += admission_review_test
 admission_review_test_LIBS := libadmission libhttp libconf libbase
 admission_review_test_PKGS := json-c libcurl yaml-0.1
 endif
+ifneq ($(filter libprofiler,$(ARCHIVES)),)
+TESTS += reader_test
+reader_test_LIBS := libprofiler libbase
+reader_test_PKGS := libdw libelf
+endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profiler/reader.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fd_pass.h"
+#include "profiler/file_reader.h"
+#include "profiler/fork_server.h"
+
+/* While the profiler waits the kernel's ring has to hold all samples. */
+#define DEADLINE_MS 2000u
+#define PENALTY_S_MAX 3600u
+
+enum child_kind { CHILD_FILE_READER };
+enum { FILE_READERS = 4, OWNERS_MAX = 32 };
+
+struct reader_child {
+	pid_t pid; /* 0: none */
+	int socket;
+	int fd;        /* its file, of ours */
+	uint64_t last; /* when it was asked */
+};
+
+struct file_owner {
+	uint32_t uid, penalty_s;
+	uint64_t until_ns; /* boottime; 0: free */
+};
+
+struct reader {
+	struct fork_server forks;
+	struct reader_setup setup;
+	struct reader_child files[FILE_READERS];
+	struct file_owner owners[OWNERS_MAX];
+	struct reader_counts counts;
+	uint64_t asked;
+};
+
+/* ---- owners ---------------------------------------------------------------------- */
+
+static bool must_wait(struct reader *r, uint32_t uid)
+{
+	for (int i = 0; i < OWNERS_MAX; i++) {
+		const struct file_owner *o = &r->owners[i];
+		if (o->uid == uid && o->until_ns > clock_boottime_ns()) {
+			r->counts.refused++;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A minute at first, then twice as long each time */
+static void punish_owner(struct reader *r, uint32_t uid)
+{
+	struct file_owner *o = &r->owners[0];
+
+	for (int i = 0; i < OWNERS_MAX; i++) {
+		struct file_owner *p = &r->owners[i];
+		if (p->until_ns && p->uid == uid) {
+			o = p;
+			break;
+		}
+		if (p->until_ns < o->until_ns)
+			o = p;
+	}
+	if (o->uid != uid)
+		*o = (struct file_owner){.uid = uid};
+	o->penalty_s = o->penalty_s ? o->penalty_s * 2 : 60;
+	if (o->penalty_s > PENALTY_S_MAX)
+		o->penalty_s = PENALTY_S_MAX;
+	o->until_ns = clock_boottime_ns() + o->penalty_s * NSEC_PER_SEC;
+}
+
+/* ---- children -------------------------------------------------------------------- */
+
+static void drop_child(struct reader *r, struct reader_child *c)
+{
+	if (!c->pid)
+		return;
+	close(c->socket);
+	fork_server_kill(&r->forks, c->pid);
+	*c = (struct reader_child){0};
+}
+
+static int start_child(struct reader *r, struct reader_child *c, enum child_kind kind)
+{
+	pid_t pid = 0;
+	int socket = fork_server_spawn(&r->forks, kind, &pid);
+
+	if (socket < 0)
+		return socket;
+	*c = (struct reader_child){.pid = pid, .socket = socket, .fd = -1};
+	return 0;
+}
+
+/* -EMSGSIZE: longer than any answer */
+static ssize_t receive_answer(const struct reader_child *c, void *data, size_t size)
+{
+	ssize_t n = recv(c->socket, data, size, MSG_DONTWAIT | MSG_TRUNC);
+
+	return n < 0 ? -errno : (size_t)n > size ? -EMSGSIZE : n;
+}
+
+static ssize_t await_answer(struct reader_child *c, void *data, size_t size,
+			    uint64_t end_ns)
+{
+	struct pollfd p = {.fd = c->socket, .events = POLLIN};
+
+	for (;;) {
+		uint64_t now = clock_boottime_ns();
+		int left = now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0;
+		int n = poll(&p, 1, left);
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (n < 0 && errno == EINTR)
+			continue;
+		ssize_t got = n < 0 ? -errno : receive_answer(c, data, size);
+		return got == 0 ? -EPIPE : got;
+	}
+}
+
+/* The child is replaced, and whose file it was waits. */
+static int lose_child(struct reader *r, struct reader_child *c, uint32_t uid, int rc)
+{
+	if (rc == -ETIMEDOUT)
+		r->counts.late++;
+	else
+		r->counts.died++;
+	drop_child(r, c);
+	punish_owner(r, uid);
+	return rc;
+}
+
+static uint64_t end_of_request(void)
+{
+	return clock_boottime_ns() + DEADLINE_MS * NSEC_PER_MSEC;
+}
+
+/* ---- file readers ---------------------------------------------------------------- */
+
+/* The one that has the file, else a new one in place of the one asked longest ago */
+static int find_reader(struct reader *r, int fd, struct reader_child **ret)
+{
+	struct reader_child *c = &r->files[0];
+
+	for (int i = 0; i < FILE_READERS; i++) {
+		struct reader_child *o = &r->files[i];
+		if (o->pid && o->fd == fd) {
+			*ret = o;
+			return 0;
+		}
+		if (o->last < c->last)
+			c = o;
+	}
+	drop_child(r, c);
+	int rc = start_child(r, c, CHILD_FILE_READER);
+	if (rc == 0)
+		rc = fd_pass_send(c->socket, "", 1, &fd, 1, 0);
+	if (rc < 0) {
+		drop_child(r, c);
+		return rc;
+	}
+	c->fd = fd;
+	*ret = c;
+	return 0;
+}
+
+void reader_forget_file(struct reader *r, int fd)
+{
+	for (int i = 0; r && i < FILE_READERS; i++) {
+		if (r->files[i].pid && r->files[i].fd == fd)
+			drop_child(r, &r->files[i]);
+	}
+}
+
+static int ask_reader(struct reader *r, int fd, uint32_t uid,
+		      const struct reader_request *q, struct reader_child **ret)
+{
+	int rc = find_reader(r, fd, ret);
+
+	if (rc < 0)
+		return rc;
+	(*ret)->last = ++r->asked;
+	rc = fd_pass_send((*ret)->socket, q, sizeof(*q), NULL, 0, 0);
+	return rc < 0 ? lose_child(r, *ret, uid, rc) : 0;
+}
+
+static int receive_rows(struct reader_child *c, uint32_t count, struct unwind_row *rows,
+			uint64_t end)
+{
+	uint32_t got = 0;
+
+	while (got < count) {
+		uint32_t most =
+			count - got < READER_ROWS_MAX ? count - got : READER_ROWS_MAX;
+		ssize_t n = await_answer(c, rows + got, most * sizeof(*rows), end);
+		if (n < 0)
+			return (int)n;
+		if (n == 0 || (size_t)n % sizeof(*rows))
+			return -EPROTO;
+		got += (uint32_t)((size_t)n / sizeof(*rows));
+	}
+	return 0;
+}
+
+int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
+		      struct unwind_row *rows, struct reader_table *ret)
+{
+	const struct reader_request q = {.ask = READER_TABLE,
+					 .rows_most = (uint32_t)most};
+	struct reader_child *c = NULL;
+	uint64_t end = end_of_request();
+
+	if (must_wait(r, uid))
+		return -EBUSY;
+	int rc = ask_reader(r, fd, uid, &q, &c);
+	if (rc < 0)
+		return rc;
+	ssize_t n = await_answer(c, ret, sizeof(*ret), end);
+	if (n >= 0 && (n != sizeof(*ret) || ret->rows > most ||
+		       ret->segment_count > ELF_SEGMENTS_MAX))
+		n = -EPROTO;
+	if (n >= 0)
+		n = receive_rows(c, ret->rows, rows, end);
+	if (n < 0)
+		return lose_child(r, c, uid, (int)n);
+	return ret->status < 0 ? ret->status : 0;
+}
+
+static bool names_good(const struct reader_names *a, size_t len)
+{
+	uint32_t ends = 0;
+
+	if (len < offsetof(struct reader_names, text) ||
+	    len != offsetof(struct reader_names, text) + a->len ||
+	    a->count > READER_NAMES_MAX)
+		return false;
+	for (uint32_t i = 0; i < a->len; i++)
+		ends += a->text[i] == '\0';
+	return ends == a->count && (!a->len || a->text[a->len - 1] == '\0');
+}
+
+int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
+		      struct reader_names *ret)
+{
+	const struct reader_request q = {.ask = READER_NAMES, .address = address};
+	struct reader_child *c = NULL;
+
+	ret->count = 0;
+	int rc = ask_reader(r, fd, uid, &q, &c);
+	if (rc < 0)
+		return rc;
+	ssize_t n = await_answer(c, ret, sizeof(*ret), end_of_request());
+	if (n >= 0 && !names_good(ret, (size_t)n))
+		n = -EPROTO;
+	if (n < 0) {
+		ret->count = 0;
+		return lose_child(r, c, uid, (int)n);
+	}
+	return 0;
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
+int reader_start(struct reader **ret, struct err *err)
+{
+	static fork_child *const mains[] = {
+		[CHILD_FILE_READER] = file_reader_main,
+	};
+	struct reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_set(err, -ENOMEM, "out of memory");
+	int rc = privileges_choose("", true, &r->setup.user, err);
+	if (rc == 0)
+		rc = fork_server_start(mains, sizeof(mains) / sizeof(mains[0]),
+				       &r->setup, &r->forks, err);
+	if (rc < 0) {
+		reader_end(r);
+		return rc;
+	}
+	*ret = r;
+	return 0;
+}
+
+void reader_end(struct reader *r)
+{
+	if (!r)
+		return;
+	for (int i = 0; i < FILE_READERS; i++)
+		drop_child(r, &r->files[i]);
+	fork_server_end(&r->forks);
+	free(r);
+}
+
+struct reader_counts reader_get_counts(const struct reader *r)
+{
+	return r->counts;
+}

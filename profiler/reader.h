@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_READER_H
+#define CEEMS_PROFILER_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "profiler/reader_message.h"
+
+/* Reads what users made, in children that may be lost: each reads one file, which the
+ * profiler itself never does. Each request has a deadline; a child that is late or has
+ * died is replaced, and its file is given up by whoever asked. The user whose process
+ * it was for has no new files read for a while, so that nobody makes the profiler wait
+ * again and again. One thread. */
+struct reader;
+
+struct reader_counts {
+	uint64_t late, died; /* children that did not answer */
+	uint64_t refused;    /* requests not made: the user has to wait */
+};
+
+/* Forks: before threads, sockets and maps. */
+int reader_start(struct reader **ret, struct err *err);
+void reader_end(struct reader *r); /* accepts NULL */
+struct reader_counts reader_get_counts(const struct reader *r);
+
+/* The segments of an open file, and at most most rows for the kernel program, into
+ * rows. uid: whose process maps it. -ENOEXEC: no ELF file; -ETIMEDOUT, -EPIPE, -EPROTO:
+ * the child was lost; -EBUSY: the user has to wait. */
+int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
+		      struct unwind_row *rows, struct reader_table *ret);
+/* What the functions at an address of the file are called; count 0: nothing. Same
+ * errors. */
+int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
+		      struct reader_names *ret);
+/* To be called before the descriptor is closed: a child that has the file ends. */
+void reader_forget_file(struct reader *r, int fd);
+
+#endif

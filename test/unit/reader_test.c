@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Children that read files, as they are lost. */
+#include "profiler/reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "test/unit/unit.h"
+
+#define ROWS 200000u
+enum { ALICE = 1001, BOB };
+
+static struct unwind_row rows[ROWS];
+
+/* Where a function of this program is in its file */
+static uint64_t address_here(void (*function)(void))
+{
+	extern const char __executable_start;
+
+	return (uint64_t)(uintptr_t)function - (uint64_t)(uintptr_t)&__executable_start;
+}
+
+void reader_test_marker(void);
+__attribute__((noinline)) void reader_test_marker(void)
+{
+	__asm__ volatile("");
+}
+
+static int open_self(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void expect_names(struct reader *r, uint32_t uid)
+{
+	auto_close int fd = open_self();
+	struct reader_names names;
+
+	assert_int_equal(
+		reader_read_names(r, fd, uid, address_here(reader_test_marker), &names),
+		0);
+	assert_int_equal(names.count, 1);
+	assert_string_equal(names.text, "reader_test_marker");
+	reader_forget_file(r, fd);
+}
+
+/* Sends a signal to each child that reads a file. Returns how many. */
+static int signal_readers(int signal)
+{
+	auto_closedir DIR *d = opendir("/proc");
+	struct dirent *e;
+	int count = 0;
+
+	while ((e = readdir(d))) {
+		char path[300], text[512];
+		int parent = 0, above = 0;
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (pid <= 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%d/stat", pid);
+		if (fs_read_at(dirfd(d), path, text, sizeof(text), NULL) <= 0 ||
+		    !strstr(text, "(ceems-prof-read)"))
+			continue;
+		parent = (int)strtol(strrchr(text, ')') + 4, NULL, 10);
+		(void)snprintf(path, sizeof(path), "%d/stat", parent);
+		if (fs_read_at(dirfd(d), path, text, sizeof(text), NULL) > 0)
+			above = (int)strtol(strrchr(text, ')') + 4, NULL, 10);
+		if (above == getpid())
+			count += kill(pid, signal) == 0;
+	}
+	return count;
+}
+
+static struct reader *start_reader(void)
+{
+	struct reader *r = NULL;
+	struct err err = {""};
+
+	assert_int_equal(reader_start(&r, &err), 0);
+	return r;
+}
+
+static void a_program_has_segments_rows_and_names(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_table table;
+
+	(void)state;
+	assert_int_equal(reader_read_table(r, fd, ALICE, ROWS, rows, &table), 0);
+	assert_true(table.segment_count >= 1);
+	assert_true(table.rows > 100);
+	for (uint32_t i = 1; i < table.rows; i++)
+		assert_true(rows[i].pc > rows[i - 1].pc);
+	expect_names(r, ALICE);
+	assert_int_equal(reader_get_counts(r).died, 0);
+	reader_end(r);
+}
+
+static void no_elf_file_is_refused(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	auto_close int empty = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct reader_table table;
+
+	(void)state;
+	assert_int_equal(reader_read_table(r, fd, ALICE, ROWS, rows, &table), -ENOEXEC);
+	assert_int_equal(reader_read_table(r, empty, ALICE, ROWS, rows, &table),
+			 -ENOEXEC);
+	expect_names(r, ALICE);
+	reader_end(r);
+}
+
+static void more_rows_than_there_is_room_are_none(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_table table;
+
+	(void)state;
+	assert_int_equal(reader_read_table(r, fd, ALICE, 10, rows, &table), 0);
+	assert_int_equal(table.rows, 0);
+	assert_int_equal(table.rows_status, -E2BIG);
+	reader_end(r);
+}
+
+static void a_child_that_died_costs_its_file_alone(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_names names;
+	struct reader_table table;
+
+	(void)state;
+	assert_int_equal(reader_read_names(r, fd, ALICE, 0, &names), 0);
+	assert_int_equal(signal_readers(SIGKILL), 1);
+	assert_true(reader_read_names(r, fd, ALICE, 0, &names) < 0);
+	assert_int_equal(names.count, 0);
+	assert_int_equal(reader_get_counts(r).died, 1);
+	expect_names(r, BOB);
+	/* for a minute no new file of hers is read */
+	assert_int_equal(reader_read_table(r, fd, ALICE, ROWS, rows, &table), -EBUSY);
+	assert_int_equal(reader_get_counts(r).refused, 1);
+	assert_int_equal(reader_read_table(r, fd, BOB, ROWS, rows, &table), 0);
+	reader_end(r);
+}
+
+static void a_child_that_is_late_is_replaced(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_names names;
+
+	(void)state;
+	assert_int_equal(reader_read_names(r, fd, ALICE, 0, &names), 0);
+	assert_int_equal(signal_readers(SIGSTOP), 1);
+	assert_int_equal(reader_read_names(r, fd, ALICE, 0, &names), -ETIMEDOUT);
+	assert_int_equal(reader_get_counts(r).late, 1);
+	expect_names(r, BOB);
+	reader_end(r);
+}
+
+static void more_files_than_children_have_names(void **state)
+{
+	struct reader *r = start_reader();
+	struct reader_names names;
+	int fds[10];
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 10; i++) {
+			if (!round)
+				fds[i] = open_self();
+			assert_int_equal(
+				reader_read_names(r, fds[i], ALICE,
+						  address_here(reader_test_marker),
+						  &names),
+				0);
+			assert_string_equal(names.text, "reader_test_marker");
+		}
+	}
+	for (int i = 0; i < 10; i++) {
+		reader_forget_file(r, fds[i]);
+		close(fds[i]);
+	}
+	reader_end(r);
+}
+
+/* What looks into a file can open nothing for writing and is nobody. */
+static void a_child_has_no_privileges(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_names names;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(reader_read_names(r, fd, ALICE, 0, &names), 0);
+	auto_closedir DIR *d = opendir("/proc");
+	struct dirent *e;
+	int seen = 0;
+	while ((e = readdir(d))) {
+		char path[300], text[4096];
+		(void)snprintf(path, sizeof(path), "%.16s/status", e->d_name);
+		if (fs_read_at(dirfd(d), path, text, sizeof(text), NULL) <= 0 ||
+		    !strstr(text, "Name:\tceems-prof-read\n"))
+			continue;
+		seen++;
+		assert_null(strstr(text, "\nUid:\t0\t"));
+		assert_non_null(strstr(text, "\nCapEff:\t0000000000000000\n"));
+		assert_non_null(strstr(text, "\nNoNewPrivs:\t1\n"));
+#ifndef __SANITIZE_ADDRESS__
+		assert_non_null(strstr(text, "\nSeccomp:\t2\n"));
+#endif
+	}
+	assert_true(seen >= 1);
+	reader_end(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_has_segments_rows_and_names),
+		cmocka_unit_test(no_elf_file_is_refused),
+		cmocka_unit_test(more_rows_than_there_is_room_are_none),
+		cmocka_unit_test(a_child_that_died_costs_its_file_alone),
+		cmocka_unit_test(a_child_that_is_late_is_replaced),
+		cmocka_unit_test(more_files_than_children_have_names),
+		cmocka_unit_test(a_child_has_no_privileges),
+	};
+
+	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+}
