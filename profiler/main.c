@@ -88,13 +88,14 @@ static enum program_status show_profile(struct profile *p, const struct options 
 	return program_print(&out);
 }
 
-static enum program_status run_profile(const struct options *o)
+static enum program_status run_profile(const struct options *o, struct reader *reader)
 {
 	struct profile p = {.begin_ns = clock_realtime_ns()};
 	struct err err = {""};
 	const struct session_request r = {
 		.group = o->group,
 		.procfs = o->path_procfs,
+		.reader = reader,
 		.hz = (uint32_t)o->hz,
 		.rows_max = (uint32_t)o->rows,
 	};
@@ -122,6 +123,7 @@ int main(int argc, char *argv[])
 	};
 	auto_buf struct buf warnings = BUF_INIT;
 	struct options o = {0};
+	struct reader *reader = NULL;
 	struct err err = {""};
 	enum program_status status;
 
@@ -136,9 +138,13 @@ int main(int argc, char *argv[])
 	} else if (*o.push_url && push_check_labels(&o.labels, &err) < 0) {
 		log_error("%s", err.text);
 		status = PROGRAM_USAGE;
+	} else if (reader_start(&reader, &err) < 0) {
+		log_error("%s", err.text);
+		status = PROGRAM_CANNOT;
 	} else {
-		status = run_profile(&o);
+		status = run_profile(&o, reader);
 	}
+	reader_end(reader);
 	conf_release(profiler_options, profiler_options_count, &o);
 	return status;
 }

@@ -13,6 +13,7 @@ libprofiler_SRCS += profiler/file_reader.c
 libprofiler_SRCS += profiler/fork_server.c
 libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/modules.c
+libprofiler_SRCS += profiler/name_cache.c
 libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c

@@ -8,18 +8,16 @@
 #include <sys/stat.h>
 
 #include "lib/cleanup.h"
-#include "profiler/unwind_table.h"
-
-#define SYMBOLS_MAX (1u << 20)
 
 void modules_free(struct modules *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
+		reader_forget_file(m->reader, m->all[i].fd);
 		close(m->all[i].fd);
 		free(m->all[i].name);
-		elf_names_free(&m->all[i].names);
 	}
 	free(m->all);
+	name_cache_free(&m->names);
 	*m = (struct modules){0};
 }
 
@@ -36,26 +34,28 @@ static int find_module(const struct modules *m, const struct stat *st)
 }
 
 /* Without rows its frames are the last that are seen of a stack. */
-static void place_rows(struct modules *m, struct module *new)
+static int read_table(struct modules *m, struct module *new, struct err *err)
 {
-	struct unwind_table table;
-	struct err err;
+	struct reader_table table;
+	int rc = reader_read_table(m->reader, new->fd, new->uid,
+				   m->row_room - m->row_count, &m->rows[m->row_count],
+				   &table);
 
-	new->rows = (struct profile_module){.first = m->row_count};
-	if (unwind_table_read(new->fd, m->row_room - m->row_count, &table, &err) < 0) {
-		m->without_rows++;
-		return;
-	}
-	memcpy(&m->rows[m->row_count], table.rows, table.count * sizeof(*m->rows));
-	new->rows.count = (uint32_t)table.count;
-	m->row_count += new->rows.count;
-	unwind_table_free(&table);
+	if (rc < 0)
+		return err_set(err, rc, "%s", strerror(-rc));
+	memcpy(new->segments, table.segments, sizeof(new->segments));
+	new->segment_count = (int)table.segment_count;
+	new->rows = (struct profile_module){.first = m->row_count, .count = table.rows};
+	m->row_count += table.rows;
+	m->without_rows += table.rows_status < 0;
+	return 0;
 }
 
-int modules_add(struct modules *m, int fd, const char *path, struct err *err)
+int modules_add(struct modules *m, int fd, const char *path, uint32_t uid,
+		struct err *err)
 {
 	auto_close int own = fd;
-	struct module new = {.fd = -1};
+	struct module new = {.fd = fd, .uid = uid};
 	struct stat st;
 
 	if (fstat(own, &st) < 0)
@@ -65,15 +65,18 @@ int modules_add(struct modules *m, int fd, const char *path, struct err *err)
 		return rc;
 	if (m->count == PROFILE_MODULES_MAX)
 		return err_set(err, -E2BIG, "more than %d files", PROFILE_MODULES_MAX);
-	new.segment_count = elf_file_segments(own, new.segments, err);
-	if (new.segment_count < 0)
-		return new.segment_count;
+	rc = read_table(m, &new, err);
+	if (rc < 0) {
+		reader_forget_file(m->reader, own);
+		return rc;
+	}
 	const char *base = strrchr(path, '/');
 	new.name = strdup(base ? base + 1 : path);
 	struct module *all = reallocarray(m->all, m->count + 1, sizeof(*all));
 	if (all)
 		m->all = all;
 	if (!all || !new.name) {
+		reader_forget_file(m->reader, own);
 		free(new.name);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -81,19 +84,22 @@ int modules_add(struct modules *m, int fd, const char *path, struct err *err)
 	new.device = st.st_dev;
 	new.inode = st.st_ino;
 	new.changed = st.st_ctim;
-	place_rows(m, &new);
 	m->all[m->count] = new;
 	return (int)m->count++;
 }
 
-const char *modules_name(struct modules *m, uint32_t module, uint64_t address)
+uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address,
+			    struct name_list *ret)
 {
 	struct module *o = &m->all[module];
-	struct err err;
+	struct reader_names names = {.count = 0};
 
-	if (!o->named) {
-		o->named = true;
-		(void)elf_names_read(o->fd, SYMBOLS_MAX, &o->names, &err);
-	}
-	return elf_names_find(&o->names, address);
+	ret->count = 0;
+	if (o->no_names || name_cache_find(&m->names, module, address, ret))
+		return ret->count;
+	int rc = reader_read_names(m->reader, o->fd, o->uid, address, &names);
+	o->no_names = rc < 0 && rc != -EAGAIN;
+	if (rc == 0 && name_cache_add(&m->names, module, address, &names) == 0)
+		(void)name_cache_find(&m->names, module, address, ret);
+	return ret->count;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/cleanup.h"
 
@@ -76,8 +77,11 @@ int process_maps_read(int procfd, uint32_t pid, struct modules *m,
 	char path[32];
 	auto_free char *line = NULL;
 	size_t room = 0;
+	struct stat owner = {.st_uid = 0};
 
 	ret->count = 0;
+	(void)snprintf(path, sizeof(path), "%" PRIu32, pid);
+	(void)fstatat(procfd, path, &owner, 0);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
 	int fd = openat(procfd, path, O_RDONLY | O_CLOEXEC);
 	auto_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "re");
@@ -94,7 +98,8 @@ int process_maps_read(int procfd, uint32_t pid, struct modules *m,
 		if (!parse_map_line(line, &l))
 			continue;
 		int file = open_mapped(procfd, pid, &l);
-		int module = file < 0 ? -1 : modules_add(m, file, l.path, err);
+		int module =
+			file < 0 ? -1 : modules_add(m, file, l.path, owner.st_uid, err);
 		if (module >= 0 && place_mapping(&m->all[module], &l, mapping)) {
 			mapping->module = (uint32_t)module;
 			ret->count++;

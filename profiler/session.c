@@ -214,6 +214,7 @@ int session_open(const struct session_request *r, session_sample *on_sample, voi
 		return err_set(err, -ENOMEM, "out of memory");
 	s->on_sample = on_sample;
 	s->arg = arg;
+	s->modules.reader = r->reader;
 	s->procfd = fs_opendir_at(AT_FDCWD, r->procfs, err);
 	int rc = s->procfd < 0 ? s->procfd : start_session(s, r, err);
 	if (rc < 0) {

@@ -13,6 +13,7 @@ struct session_request {
 	/* directory of cgroup v2 or of v1's cpuacct: it and all below it */
 	const char *group;
 	const char *procfs;
+	struct reader *reader; /* outlives the session */
 	uint32_t hz, rows_max;
 };
 

@@ -29,23 +29,6 @@ static bool put_fortran_name(struct buf *b, const char *name)
 	return true;
 }
 
-/* What has no name is one function of its file. */
-static void put_frame(struct buf *b, uint64_t pc, const struct profile_process *p,
-		      struct modules *m)
-{
-	const struct profile_mapping *mapping = p ? process_maps_find(p, pc) : NULL;
-
-	if (!mapping) {
-		buf_puts(b, "[unknown]");
-		return;
-	}
-	const char *name = modules_name(m, mapping->module, pc - mapping->base);
-	if (!name)
-		buf_printf(b, "[%s]", m->all[mapping->module].name);
-	else if (!put_fortran_name(b, name))
-		buf_puts(b, name);
-}
-
 static int add_frame(struct stacks *s, const struct buf *name)
 {
 	int rc = buf_error(name);
@@ -66,22 +49,46 @@ static int add_frame(struct stacks *s, const struct buf *name)
 	return rc;
 }
 
+static int add_text(struct stacks *s, struct buf *scratch, const char *text)
+{
+	buf_reset(scratch);
+	if (!put_fortran_name(scratch, text))
+		buf_puts(scratch, text);
+	return add_frame(s, scratch);
+}
+
+/* What has no name is one function of its file. */
+static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t pc,
+			     const struct profile_process *p, struct modules *m)
+{
+	const struct profile_mapping *mapping = p ? process_maps_find(p, pc) : NULL;
+	struct name_list list;
+	int rc = 0;
+
+	if (!mapping)
+		return add_text(s, scratch, "[unknown]");
+	if (!modules_find_names(m, mapping->module, pc - mapping->base, &list)) {
+		buf_reset(scratch);
+		buf_printf(scratch, "[%s]", m->all[mapping->module].name);
+		return add_frame(s, scratch);
+	}
+	for (uint32_t i = 0; i < list.count && rc == 0; i++)
+		rc = add_text(s, scratch, list.names[i]);
+	return rc;
+}
+
 static int add_frames(struct stacks *s, const struct sample *sample,
 		      const struct profile_process *process, struct modules *m)
 {
 	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
-	auto_buf struct buf name = BUF_INIT;
+	auto_buf struct buf scratch = BUF_INIT;
 	int rc = 0;
 
-	if (sample->kernel_frames) {
-		buf_puts(&name, "[kernel]");
-		rc = add_frame(s, &name);
-	}
-	for (unsigned i = 0; i < sample->frames && rc == 0; i++) {
-		buf_reset(&name);
-		put_frame(&name, i ? pcs[i] - 1 : pcs[i], process, m);
-		rc = add_frame(s, &name);
-	}
+	if (sample->kernel_frames)
+		rc = add_text(s, &scratch, "[kernel]");
+	for (unsigned i = 0; i < sample->frames && rc == 0; i++)
+		rc = add_program_frame(s, &scratch, i ? pcs[i] - 1 : pcs[i], process,
+				       m);
 	return rc;
 }
 
