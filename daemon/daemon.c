@@ -36,6 +36,7 @@
 #include "lib/log.h"
 #include "lib/records/net_slots.h"
 #include "lib/records/perf_cells.h"
+#include "lib/records/spool.h"
 #include "lib/service.h"
 #include "lib/signals.h"
 
@@ -387,7 +388,7 @@ static void open_courier_link(struct daemon *d)
 	courier_path(&d->options, path, sizeof(path));
 	find_bmc(d, bmc, sizeof(bmc));
 	auto_free char *spool =
-		reports_folder(d->options.reports_spool, d->env.hostname);
+		spool_folder(d->options.reports_spool, d->env.hostname);
 	int rc = courier_args(&d->options, bmc, spool ? spool : "", &args);
 	if (rc == 0)
 		rc = child_link_new("courier", path, &args, &d->courier, &err);

@@ -44,22 +44,6 @@ struct reports {
 
 /* ---- the folder ------------------------------------------------------------------ */
 
-/* "/var/spool/ceems/%n": several daemons on one host, or diskless nodes with one disk
- */
-char *reports_folder(const char *folder, const char *hostname)
-{
-	auto_buf struct buf b = BUF_INIT;
-
-	for (const char *p = folder; *p; p++) {
-		if (p[0] == '%' && p[1] == 'n')
-			buf_puts(&b, hostname);
-		else
-			buf_putc(&b, *p);
-		p += p[0] == '%' && (p[1] == 'n' || p[1] == '%');
-	}
-	return buf_error(&b) ? NULL : strdup(b.len ? b.data : "");
-}
-
 /* Only the last two components; existing ones stay as they are. */
 static void make_folder(const char *folder, uid_t uid, gid_t gid)
 {
@@ -233,7 +217,7 @@ static int make_reports(struct reports *r, const struct reports_params *p,
 
 	r->p = *p;
 	r->cluster = strdup(p->cluster);
-	r->folder = reports_folder(p->folder, env->hostname);
+	r->folder = spool_folder(p->folder, env->hostname);
 	r->batch = malloc(sizeof(*r->batch));
 	if (!r->cluster || !r->folder || !r->batch)
 		return err_set(err, -ENOMEM, "reports: out of memory");

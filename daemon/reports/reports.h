@@ -41,9 +41,6 @@ int reports_start(struct reports *r, struct err *err);
 /* Writes what is due, then stops. Accepts NULL. */
 void reports_free(struct reports *r);
 
-/* --reports.spool with the host name filled in, to be freed; NULL: no memory. */
-char *reports_folder(const char *folder, const char *hostname);
-
 const struct report_stats *reports_stats(const struct reports *r); /* borrowed */
 
 #endif

@@ -119,4 +119,8 @@ int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
 
 int spool_stats(const char *folder, struct spool_stats *ret, struct err *err);
 
+/* A folder's name as options have it, with the host's name for %n and "%" for "%%". To
+ * be freed; NULL: no memory. */
+char *spool_folder(const char *pattern, const char *hostname);
+
 #endif

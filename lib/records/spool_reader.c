@@ -299,3 +299,19 @@ int spool_stats(const char *folder, struct spool_stats *ret, struct err *err)
 	*ret = stats;
 	return 0;
 }
+
+/* "/var/spool/ceems/%n": several daemons on one host, or diskless nodes with one disk
+ */
+char *spool_folder(const char *pattern, const char *hostname)
+{
+	auto_buf struct buf b = BUF_INIT;
+
+	for (const char *p = pattern; *p; p++) {
+		if (p[0] == '%' && p[1] == 'n')
+			buf_puts(&b, hostname);
+		else
+			buf_putc(&b, *p);
+		p += p[0] == '%' && (p[1] == 'n' || p[1] == '%');
+	}
+	return buf_error(&b) ? NULL : strdup(b.len ? b.data : "");
+}
