@@ -387,8 +387,7 @@ static void open_courier_link(struct daemon *d)
 		return;
 	courier_path(&d->options, path, sizeof(path));
 	find_bmc(d, bmc, sizeof(bmc));
-	auto_free char *spool =
-		spool_folder(d->options.reports_spool, d->env.hostname);
+	auto_free char *spool = spool_folder(d->options.reports_spool, d->env.hostname);
 	int rc = courier_args(&d->options, bmc, spool ? spool : "", &args);
 	if (rc == 0)
 		rc = child_link_new("courier", path, &args, &d->courier, &err);

@@ -2,16 +2,24 @@
 #ifndef CEEMS_LIB_FINDING_H
 #define CEEMS_LIB_FINDING_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-/* The result of a check: one line each, "ok|warn|fail: what; what to do". */
+/* The result of a check: one line each, "ok|warn|fail: what; what to do"; or, for
+ * programs, one JSON object {"findings":[{"section","level","what","todo"}...],"ok":N,
+ * "warn":N,"fail":N}. */
 
 enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL, LEVELS };
 
 struct findings {
 	FILE *out;
+	bool json;
+	const char *section; /* of what follows, static; NULL: there are no sections */
 	unsigned count[LEVELS];
 };
+
+/* Begins a section: as text, a line with its title. */
+void findings_section(struct findings *f, const char *name, const char *title);
 
 /* todo: what to do about it, NULL for LEVEL_OK. Control characters are written as '?',
  * because texts hold values from files. */

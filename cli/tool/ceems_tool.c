@@ -26,6 +26,12 @@ static int run_check_ring(int argc, char **argv);
 #define GPU_OPTIONS "  --path.rundir DIR    ceemsd's, default: /run/ceems\n"
 
 static const struct command commands[] = {
+	{"doctor", "everything between a job and its joule on this host, in order",
+	 tool_doctor,
+	 "  --json               for programs; the exit status is a check's\n"
+	 "  --config.file FILE   ceemsd's, default: /etc/ceems/ceemsd.yaml\n"
+	 "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
+	 "  --path.procfs, --path.sysfs, --path.cgroupfs, --path.rundir DIR\n"},
 	{"check slurm",
 	 "is this host's Slurm configured so that every job is recorded?",
 	 run_check_slurm,

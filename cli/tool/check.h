@@ -27,6 +27,10 @@ struct check_options {
 unsigned check_parse_version(const char *text);
 void check_version_text(unsigned version, char ret[32]);
 
+/* The slurm.conf that Slurm would read; it need not be there. Borrowed from o, the
+ * environment, or static. */
+const char *check_find_slurm_conf(const struct check_options *o);
+
 void check_slurm(const struct check_options *o, struct findings *f);
 
 /* plugstack.conf and the plugins it loads. slurm_conf may be empty. ret_ring gets the

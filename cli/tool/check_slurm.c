@@ -204,7 +204,7 @@ static void check_cgroup_conf(const struct slurm_check *k, bool gpus)
 
 /* ---- installed files ------------------------------------------------------------- */
 
-static const char *find_slurm_conf(const struct check_options *o)
+const char *check_find_slurm_conf(const struct check_options *o)
 {
 	static const char *const usual[] = {
 		"/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf",
@@ -306,7 +306,7 @@ void check_slurm(const struct check_options *options, struct findings *f)
 	struct err err = {""};
 	char ring[256] = "";
 	const struct slurm_check k = {
-		.o = &o, .path = find_slurm_conf(&o), .c = &c, .f = f};
+		.o = &o, .path = check_find_slurm_conf(&o), .c = &c, .f = f};
 
 	check_slurm_version(&o, f);
 	int rc = slurmconf_read(&c, k.path, &err);

@@ -170,3 +170,24 @@ int selfsigned_check(const char *cert_file, const char *key_file, struct err *er
 		gnutls_certificate_free_credentials(both);
 	return rc;
 }
+
+int selfsigned_time_left(const char *cert_file, int64_t *ret_s, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT;
+	struct pair p = {NULL};
+	gnutls_datum_t cert;
+	int rc = load_pem_file(cert_file, &text, &cert, err);
+
+	if (rc < 0)
+		return rc;
+	rc = gnutls_x509_crt_init(&p.cert);
+	if (rc >= 0)
+		rc = gnutls_x509_crt_import(p.cert, &cert, GNUTLS_X509_FMT_PEM);
+	if (rc >= 0)
+		*ret_s = (int64_t)gnutls_x509_crt_get_expiration_time(p.cert) -
+			 (int64_t)time(NULL);
+	else
+		rc = tls_error(err, rc, cert_file);
+	pair_done(&p);
+	return rc < 0 ? rc : 0;
+}

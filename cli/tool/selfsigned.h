@@ -17,4 +17,8 @@ int selfsigned(const char *const *hosts, size_t count, uint64_t validity_s,
  * wrong. */
 int selfsigned_check(const char *cert_file, const char *key_file, struct err *err);
 
+/* How long a certificate (the first of the file) is valid yet, negative once it has
+ * expired. -EKEYREJECTED: not a certificate. */
+int selfsigned_time_left(const char *cert_file, int64_t *ret_s, struct err *err);
+
 #endif

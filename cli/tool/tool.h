@@ -2,6 +2,8 @@
 #ifndef CEEMS_CLI_TOOL_TOOL_H
 #define CEEMS_CLI_TOOL_TOOL_H
 
+#include "lib/finding.h"
+
 /* Commands of ceems_tool that take more than a few lines: argv[0] is the last word of
  * the command, the result is the exit status. */
 
@@ -10,6 +12,12 @@
 
 /* "ceems_tool: what: text" and TOOL_USAGE */
 int tool_usage_error(const char *what, const char *text);
+
+/* Runs a program's own check of its file (NULL: its default files). */
+void tool_check_program_config(const char *name, const char *file, struct findings *f);
+
+/* Everything between a job and its joule on this host. */
+int tool_doctor(int argc, char **argv);
 
 /* Replaces the process by ceems-ringdump. */
 int tool_ring(int argc, char **argv);

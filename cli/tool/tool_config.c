@@ -54,7 +54,7 @@ static void put_lines(struct findings *f, enum level level, const struct buf *te
 	}
 }
 
-static void check_one(const char *name, const char *file, struct findings *f)
+void tool_check_program_config(const char *name, const char *file, struct findings *f)
 {
 	char path[PATH_MAX], option[PATH_MAX + 16];
 	auto_buf struct buf out = {.max = 64 << 10}, said = {.max = 64 << 10};
@@ -93,7 +93,7 @@ int tool_check_config(int argc, char **argv)
 			"check config: ceemsd, ceems-courier, ceems_aggregator, "
 			"ceems_lb or redfish_proxy, and its file",
 			"");
-	check_one(argv[1], argc == 3 ? argv[2] : NULL, &f);
+	tool_check_program_config(argv[1], argc == 3 ? argv[2] : NULL, &f);
 	return findings_end(&f);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replaces tool_web.c and tool_servers.c if one of their libraries is missing. */
+/* Replaces doctor*.c, tool_web.c and tool_servers.c if one of their libraries is
+ * missing. */
 #include "cli/tool/tool.h"
 
 static int refuse_not_built(void)
@@ -31,6 +32,13 @@ int tool_check_api(int argc, char **argv)
 }
 
 int tool_check_lb(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}
+
+int tool_doctor(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;

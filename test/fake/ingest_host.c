@@ -279,6 +279,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 		*size = 0;
 		return MHD_YES;
 	}
+	if (strcmp(url, "/health") == 0)
+		return answer(c, 200, "ok", NULL, NULL);
 	if (strcmp(method, "POST") != 0 || strcmp(url, BATCH_PATH) != 0)
 		return answer(c, 404, "not here", NULL, NULL);
 	pthread_mutex_lock(&h->mutex);
