@@ -88,6 +88,7 @@ struct spool_record {
 	enum spool_class cls;
 	const void *data; /* borrowed until the next call on the reader */
 	size_t len;
+	uint64_t segment, off; /* where it is, for spool_read_again() */
 };
 
 /* Opens an existing spool behind the last acknowledged record. -ENOENT: there is none
@@ -106,6 +107,13 @@ bool spool_reader_is_stale(const struct spool_reader *r);
  * now. Damaged records are skipped and counted; an incomplete record is never
  * returned. */
 int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err)
+	__attribute__((warn_unused_result));
+
+/* Reads a record that spool_next() has returned once more, in any order: which has its
+ * seq, cls, segment and off. ret->data is borrowed until the next such call. -ENOENT:
+ * the writer gave it up meanwhile, and has counted it; -EBADMSG: it is damaged now. */
+int spool_read_again(struct spool_reader *r, const struct spool_record *which,
+		     struct spool_record *ret, struct err *err)
 	__attribute__((warn_unused_result));
 
 /* Acknowledges all records up to seq: removes the files that hold nothing else, then

@@ -25,6 +25,7 @@ struct spool_reader {
 	int dirfd, lockfd;
 	struct cursor cursor;
 	uint64_t given; /* number of the last record returned */
+	struct buf again;
 	struct segment_stream streams[SEGMENT_KINDS];
 };
 
@@ -163,10 +164,37 @@ int spool_next(struct spool_reader *r, struct spool_record *ret, struct err *err
 	*ret = (struct spool_record){.seq = s->walk.seq,
 				     .cls = s->walk.header.cls,
 				     .data = s->payload.data,
-				     .len = s->payload.len};
+				     .len = s->payload.len,
+				     .segment = s->first,
+				     .off = s->walk.off - record_room(s->payload.len)};
 	s->have = false;
 	r->given = s->walk.seq;
 	return 1;
+}
+
+int spool_read_again(struct spool_reader *r, const struct spool_record *which,
+		     struct spool_record *ret, struct err *err)
+{
+	enum segment_kind kind = segment_kind_of(which->cls);
+	struct segment_walk walk;
+	auto_close int fd = segment_open(r->dirfd, kind, which->segment, false);
+
+	if (fd < 0)
+		return err_set(err, fd == -ENODATA ? -EBADMSG : fd,
+			       "%s: record %ju: %s", r->folder, (uintmax_t)which->seq,
+			       strerror(-fd));
+	segment_walk_start(&walk, fd, kind);
+	walk.off = which->off;
+	int rc = segment_step(&walk, &r->again);
+	if (rc < 0)
+		return err_set(err, rc, "%s: read: %s", r->folder, strerror(-rc));
+	if (rc != STEP_RECORD || walk.seq != which->seq)
+		return err_set(err, -EBADMSG, "%s: record %ju is damaged", r->folder,
+			       (uintmax_t)which->seq);
+	*ret = *which;
+	ret->data = r->again.data;
+	ret->len = r->again.len;
+	return 0;
 }
 
 int spool_ack(struct spool_reader *r, uint64_t seq, struct err *err)
@@ -250,6 +278,7 @@ void spool_reader_close(struct spool_reader *r)
 		leave_segment(&r->streams[kind]);
 		buf_done(&r->streams[kind].payload);
 	}
+	buf_done(&r->again);
 	if (r->lockfd >= 0)
 		close(r->lockfd);
 	if (r->dirfd >= 0)

@@ -770,6 +770,37 @@ static void tail_that_cannot_be_cut_is_left_behind(void **state)
 	spool_writer_close(w);
 }
 
+static void records_are_read_again_in_any_order(void **state)
+{
+	enum { COUNT = 60 };
+	struct spool_record all[COUNT], again;
+	struct spool_writer *w = writer(&roomy);
+	struct err err;
+
+	(void)state;
+	for (uint64_t i = 0; i < COUNT; i++)
+		assert_int_equal(
+			put(w, i % 3 ? SPOOL_INTERVAL : SPOOL_FINAL, i, NULL, &err), 0);
+	struct spool_reader *r = reader();
+	for (int i = 0; i < COUNT; i++)
+		assert_int_equal(next(r, &all[i]), 1);
+	for (int i = COUNT - 1; i >= 0; i--) {
+		assert_int_equal(spool_read_again(r, &all[i], &again, &err), 0);
+		assert_int_equal(check(&again), i);
+		assert_true(again.seq == all[i].seq);
+	}
+	struct spool_record wrong = all[7];
+	wrong.seq++;
+	assert_int_equal(spool_read_again(r, &wrong, &again, &err), -EBADMSG);
+	wrong = all[7];
+	wrong.off += 8;
+	assert_int_equal(spool_read_again(r, &wrong, &again, &err), -EBADMSG);
+	ack(r, all[COUNT - 1].seq);
+	assert_int_equal(spool_read_again(r, &all[1], &again, &err), -ENOENT);
+	spool_reader_close(r);
+	spool_writer_close(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -792,6 +823,7 @@ int main(void)
 		T(segment_of_a_newer_version_is_left_alone),
 		T(full_disk_leaves_nothing_half_written),
 		T(limit_of_a_files_size_is_a_full_disk),
+		T(records_are_read_again_in_any_order),
 		T(tail_that_cannot_be_cut_is_left_behind),
 	};
 	return cmocka_run_group_tests_name("spool", tests, setup, teardown);
