@@ -223,20 +223,6 @@ int api_get_text(struct api *a, const char *target, struct buf *ret, struct err 
 	return buf_error(ret);
 }
 
-void api_put_escaped(struct buf *target, const char *text)
-{
-	static const char safe[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789-._~";
-
-	for (; *text; text++) {
-		if (strchr(safe, *text))
-			buf_putc(target, *text);
-		else
-			buf_printf(target, "%%%02X", (unsigned char)*text);
-	}
-}
-
 void api_put_param(struct buf *target, const char *name, const char *value)
 {
 	bool first = !target->data || !strchr(target->data, '?');
@@ -244,7 +230,7 @@ void api_put_param(struct buf *target, const char *name, const char *value)
 	buf_putc(target, first ? '?' : '&');
 	buf_puts(target, name);
 	buf_putc(target, '=');
-	api_put_escaped(target, value);
+	http_url_put_escaped(target, value);
 }
 
 static int each_row(struct json_object *page, api_row_f f, void *arg, struct err *err)

@@ -51,8 +51,6 @@ int api_rows(struct api *a, const char *target, api_row_f f, void *arg,
 
 /* Appends "name=value" with a '?' or '&' before it, escaped. */
 void api_put_param(struct buf *target, const char *name, const char *value);
-/* Appends text, escaped for a path segment. */
-void api_put_escaped(struct buf *target, const char *text);
 
 static inline void cleanup_api(struct api **a)
 {

@@ -12,6 +12,7 @@
 
 #include "cli/cacct/cacct.h"
 #include "lib/cleanup.h"
+#include "lib/http/client_url.h"
 #include "lib/http/json.h"
 
 #define PAGE "500"
@@ -238,7 +239,8 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 	if (!isnan(u->number[UNIT_ID]))
 		buf_printf(&target, "%.0f", u->number[UNIT_ID]);
 	else
-		api_put_escaped(&target, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
+		http_url_put_escaped(&target,
+				     u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
 	api_put_param(&target, "resolution", resolution);
 	if (from_s > 0)
 		put_number_param(&target, "from", from_s);

@@ -201,3 +201,17 @@ int http_secret_read(const char *path, struct buf *ret, struct err *err)
 	rc = buf_error(ret);
 	return rc ? err_set(err, rc, "%s: too long", path) : 0;
 }
+
+void http_url_put_escaped(struct buf *target, const char *text)
+{
+	static const char safe[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789-._~";
+
+	for (; *text; text++) {
+		if (strchr(safe, *text))
+			buf_putc(target, *text);
+		else
+			buf_printf(target, "%%%02X", (unsigned char)*text);
+	}
+}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
 #include "lib/err.h"
 
 /* Checks for an absolute http or https URL with a host and without user, password,
@@ -26,5 +27,8 @@ int http_url_split(const char *url, struct http_url_parts *ret, struct err *err)
 
 /* Whether both have the same scheme, host and port. */
 bool http_url_same_origin(const char *a, const char *b);
+
+/* Appends text, escaped for a segment of a path or for a query's value. */
+void http_url_put_escaped(struct buf *target, const char *text);
 
 #endif

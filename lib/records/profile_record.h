@@ -19,6 +19,10 @@
  * pkg/validation/limits.go.
  */
 
+/* A POST to an aggregator has one record as its body, as it stands in the spool. */
+#define PROFILE_PATH "/api/v1/profiles"
+#define PROFILE_TYPE "application/x-ceems-profile"
+
 #define PROFILE_RECORD_TYPE 48u
 #define PROFILE_RECORD_VERSION 1u
 

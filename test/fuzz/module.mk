@@ -77,6 +77,11 @@ proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/access.c redfish_
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/records/report.c lib/records/report_counts.c lib/records/tlv.c lib/err.c lib/buf.c
+ifeq ($(HAVE_CURL),1)
+FUZZERS += profile_answer
+endif
+profile_answer_fuzz_SRCS := lib/http/profile_push.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/records/profile_record.c lib/records/spool_writer.c lib/records/spool_segment.c lib/records/tlv.c lib/crc32c.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
+profile_answer_fuzz_PKGS := libcurl
 FUZZERS += profile_record
 profile_record_fuzz_SRCS := lib/records/profile_record.c lib/records/spool_writer.c lib/records/spool_segment.c lib/records/tlv.c lib/crc32c.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 FUZZERS += job

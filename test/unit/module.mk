@@ -374,6 +374,11 @@ TESTS += pg_test
 pg_test_LIBS := libpg libbase
 pg_test_PKGS := libpq
 endif
+ifeq ($(filter libhttp,$(ARCHIVES)),libhttp)
+TESTS += profile_push_test
+profile_push_test_LIBS := libhttp libbase
+profile_push_test_PKGS := libcurl $(if $(HAVE_JSON),json-c)
+endif
 ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
 TESTS += ship_test
 ship_test_LIBS := libcourier $(libcourier_NEEDS)
