@@ -66,6 +66,7 @@ const struct conf_opt courier_options[] = {
 	    "With --flush: the spool, as ceemsd's configuration names it; empty: "
 	    "/var/spool/ceems/ceemsd."),
 	SHIP_OPTION_ROWS,
+	PROFILE_SHIP_OPTION_ROWS,
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);

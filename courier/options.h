@@ -33,6 +33,7 @@ struct options {
 	uint64_t ship_interval_ms;
 	char *reports_spool; /* ceemsd's, for flush */
 	SHIP_OPTION_MEMBERS;
+	PROFILE_SHIP_OPTION_MEMBERS;
 };
 
 /* conf_load() for them; with --flush the file may be ceemsd's, whose other keys are

@@ -71,7 +71,7 @@ static int ship_open(struct courier *c, void **ret_state, struct err *err)
 	t->interval_ms = o->ship_interval_ms;
 	t->offset_ms = ship_offset_ms(c->hostname, t->interval_ms);
 	t->wait_ms = LOOK_MS;
-	int rc = ship_post_new(c, &t->post, err);
+	int rc = ship_post_new(c, BATCH_PATH, &t->post, err);
 	if (rc < 0) {
 		ship_close(t);
 		return rc;

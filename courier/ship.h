@@ -81,9 +81,10 @@ void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t he
 
 struct ship_post;
 
-/* -EINVAL: inconsistent options; -ENOTSUP: only MUNGE is left, and we were built
- * without it. c outlives it. */
-int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err);
+/* path: of the aggregator, for all that is sent. -EINVAL: inconsistent options;
+ * -ENOTSUP: only MUNGE is left, and we were built without it. c and path outlive it. */
+int ship_post_new(struct courier *c, const char *path, struct ship_post **ret,
+		  struct err *err);
 void ship_post_free(struct ship_post *p); /* NULL-safe */
 
 /* Sends a plain batch of count records, preceded by our clocks, to the i-th URL. 0:
@@ -92,6 +93,13 @@ void ship_post_free(struct ship_post *p); /* NULL-safe */
 int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 		 uint32_t count, struct ship_answer *ret, struct err *err);
 uint64_t ship_post_bytes(const struct ship_post *p); /* of bodies, sent so far */
+
+/* The same for any body. encoding: NULL: none. 0: *ret is the answer, borrowed until
+ * the next POST, and *ret_retry_after (may be NULL) its header, or NULL. */
+int ship_post_body(struct ship_post *p, size_t i, const char *type,
+		   const char *encoding, const void *body, size_t len,
+		   const struct http_response **ret, const char **ret_retry_after,
+		   struct err *err);
 
 /* ---- courier/ship_spool.c: one spool ----------------------------------------------
  */

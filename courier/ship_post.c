@@ -21,7 +21,7 @@ struct ship_post {
 	struct http_client *client;
 	struct http_response answer;
 	struct buf whole, packed;
-	const char *hostname;
+	const char *hostname, *path;
 	enum proof proof;
 	const char *token_file, *munge_socket; /* the options' */
 	char *urls[SHIP_URLS_MAX];
@@ -66,7 +66,7 @@ static int add_url(struct ship_post *p, const char *url, struct err *err)
 			       "host, use https");
 	while (n && url[n - 1] == '/')
 		n--;
-	if (asprintf(&p->urls[p->url_count], "%.*s%s", (int)n, url, BATCH_PATH) < 0) {
+	if (asprintf(&p->urls[p->url_count], "%.*s%s", (int)n, url, p->path) < 0) {
 		p->urls[p->url_count] = NULL;
 		return err_set(err, -ENOMEM, "out of memory");
 	}
@@ -106,7 +106,8 @@ static int choose_proof(struct ship_post *p, const struct options *o, struct err
 #endif
 }
 
-int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err)
+int ship_post_new(struct courier *c, const char *path, struct ship_post **ret,
+		  struct err *err)
 {
 	const struct options *o = &c->options;
 	struct http_client_config http = {
@@ -121,6 +122,7 @@ int ship_post_new(struct courier *c, struct ship_post **ret, struct err *err)
 	if (!p)
 		return err_set(err, -ENOMEM, "out of memory");
 	p->hostname = c->hostname;
+	p->path = path;
 	int rc = choose_proof(p, o, err);
 	if (rc == 0 && o->aggregator_urls.count > SHIP_URLS_MAX)
 		rc = err_set(err, -EINVAL, "--aggregator.url: more than %u",
@@ -148,14 +150,6 @@ void ship_post_free(struct ship_post *p)
 	for (size_t i = 0; i < p->url_count; i++)
 		free(p->urls[i]);
 	free(p);
-}
-
-/* A credential for this body and server only, valid once and for a minute. */
-static int make_credential(const struct ship_post *p, size_t i, struct buf *ret,
-			   struct err *err)
-{
-	return munge_request_write(p->munge_socket, "POST", p->urls[i], p->packed.data,
-				   p->packed.len, ret, err);
 }
 
 /* The batch, with our present clocks at its head, compressed */
@@ -202,25 +196,27 @@ static void judge_post(struct ship_post *p, const char *url, uint32_t count,
 		      ret->error[0] ? ": " : "", ret->error);
 }
 
-int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
-		 uint32_t count, struct ship_answer *ret, struct err *err)
+int ship_post_body(struct ship_post *p, size_t i, const char *type,
+		   const char *encoding, const void *body, size_t len,
+		   const struct http_response **ret, const char **ret_retry_after,
+		   struct err *err)
 {
-	static const struct http_header headers[] = {
-		{"Content-Type", BATCH_TYPE},
-		{"Content-Encoding", BATCH_ENCODING},
+	const struct http_header headers[] = {
+		{"Content-Type", type},
 		/* ten thousand nodes must not be ten thousand open connections */
 		{"Connection", "close"},
+		{"Content-Encoding", encoding},
 	};
 	auto_buf struct buf credential = BUF_INIT;
 	struct http_auth auth = {.scheme = "Bearer", .credentials_file = p->token_file};
-	int rc = pack_with_clock(p, plain, len);
+	int rc = 0;
 
-	if (rc == 0 && p->proof == PROOF_MUNGE) {
-		rc = make_credential(p, i, &credential, err);
+	if (p->proof == PROOF_MUNGE) {
+		/* for this body and server only, valid once and for a minute */
+		rc = munge_request_write(p->munge_socket, "POST", p->urls[i], body, len,
+					 &credential, err);
 		auth = (struct http_auth){.scheme = "MUNGE",
 					  .credentials = credential.data};
-	} else if (rc < 0) {
-		(void)err_set(err, rc, "batch: %s", strerror(-rc));
 	}
 	if (rc < 0)
 		return rc;
@@ -228,15 +224,33 @@ int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
 		.method = HTTP_POST,
 		.url = p->urls[i],
 		.headers = headers,
-		.header_count = sizeof(headers) / sizeof(headers[0]),
-		.body = p->packed.data,
-		.body_len = p->packed.len,
+		.header_count = encoding ? 3 : 2,
+		.body = body,
+		.body_len = len,
 		.auth = p->proof == PROOF_CERTIFICATE ? NULL : &auth,
 	};
 	rc = http_client_do(p->client, &r, &p->answer, err);
 	if (rc < 0)
 		return rc;
-	p->bytes += p->packed.len;
+	p->bytes += len;
+	*ret = &p->answer;
+	if (ret_retry_after)
+		*ret_retry_after = http_client_header(p->client, "Retry-After");
+	return 0;
+}
+
+int ship_post_do(struct ship_post *p, size_t i, const void *plain, size_t len,
+		 uint32_t count, struct ship_answer *ret, struct err *err)
+{
+	const struct http_response *answer;
+	int rc = pack_with_clock(p, plain, len);
+
+	if (rc < 0)
+		return err_set(err, rc, "batch: %s", strerror(-rc));
+	rc = ship_post_body(p, i, BATCH_TYPE, BATCH_ENCODING, p->packed.data,
+			    p->packed.len, &answer, NULL, err);
+	if (rc < 0)
+		return rc;
 	judge_post(p, p->urls[i], count, ret, err);
 	return 0;
 }

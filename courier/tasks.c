@@ -6,6 +6,7 @@ extern const struct task task_emissions_emaps;
 extern const struct task task_emissions_file;
 extern const struct task task_emissions_rte;
 extern const struct task task_emissions_wt;
+extern const struct task task_profiles;
 extern const struct task task_redfish;
 extern const struct task task_ship;
 
@@ -15,6 +16,7 @@ const struct task *const tasks[] = {
 	&task_emissions_file,
 	&task_emissions_rte,
 	&task_emissions_wt,
+	&task_profiles,
 	&task_redfish,
 	&task_ship,
 };

@@ -50,6 +50,13 @@ static const char *const shared[] = {
 	"aggregator.ca-file",
 	"aggregator.munge-socket",
 	"aggregator.timeout",
+	"profiles.spool",
+	"profiles.url",
+	"profiles.api",
+	"profiles.tenant",
+	"profiles.token-file",
+	"profiles.ca-file",
+	"profiles.max-age",
 };
 
 static const struct conf_opt *find_courier_option(const char *name)
@@ -68,7 +75,7 @@ bool courier_wanted(const struct options *o)
 		if (opt && *(const bool *)((const char *)o + opt->off))
 			return true;
 	}
-	if (o->aggregator_urls.count)
+	if (o->aggregator_urls.count || (*o->profiles_spool && *o->profiles_url))
 		return true;
 	/* tables need no courier */
 	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;

@@ -119,6 +119,7 @@ const struct conf_opt options_table[] = {
 	ROW("reports.max-bytes", CONF_BYTES, reports_max_bytes, "256MiB",
 	    "Most that the spool may take; then the oldest windows are given up."),
 	SHIP_OPTION_ROWS,
+	PROFILE_SHIP_OPTION_ROWS,
 
 	/* web */
 	WEB_OPTION_ROWS(":9010", "CEEMS_EXPORTER_WEB_LISTEN_ADDRESS",

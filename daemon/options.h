@@ -80,6 +80,7 @@ struct options {
 	char *reports_spool; /* %n: host name */
 	uint64_t reports_interval_ms, reports_max_bytes;
 	SHIP_OPTION_MEMBERS; /* the courier's */
+	PROFILE_SHIP_OPTION_MEMBERS;
 
 	/* web */
 	WEB_OPTION_MEMBERS;

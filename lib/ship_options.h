@@ -2,6 +2,8 @@
 #ifndef CEEMS_LIB_SHIP_OPTIONS_H
 #define CEEMS_LIB_SHIP_OPTIONS_H
 
+#include <stddef.h>
+
 /* Where records are sent: options of ceems-courier, which ceemsd also accepts and
  * passes on. Rows of an option table (lib/conf/conf.h); the includer defines ROW and
  * has these members: */
@@ -30,5 +32,40 @@
 		ROW("aggregator.timeout", CONF_DURATION, aggregator_timeout_ms, "30s", \
 		    "How long to wait for one of its answers.", .min = 100,            \
 		    .max = 600000)
+
+/* Where finished profiles are sent, likewise. The includer has profile_api_names. */
+#define PROFILE_SHIP_OPTION_MEMBERS                                                    \
+	char *profiles_spool, *profiles_url, *profiles_tenant;                         \
+	char *profiles_token_file, *profiles_ca_file;                                  \
+	int profiles_api; /* enum profile_api, lib/http/profile_push.h */              \
+	uint64_t profiles_max_age_ms
+
+#define PROFILE_SHIP_OPTION_ROWS                                                       \
+	ROW("profiles.spool", CONF_STRING, profiles_spool, "",                         \
+	    "Folder of finished profiles, from which they are sent. Empty: there are " \
+	    "none to send."),                                                          \
+		ROW("profiles.url", CONF_STRING, profiles_url, "",                     \
+		    "Pyroscope, such as http://pyroscope:4040, to send profiles to "   \
+		    "directly: only where users cannot reach it from the nodes. "      \
+		    "Empty: they go to aggregator.url, which checks and passes them "  \
+		    "on."),                                                            \
+		ROW("profiles.api", CONF_ENUM, profiles_api, "push",                   \
+		    "How profiles.url is asked to take them: push (push.v1) or "       \
+		    "ingest (the older /ingest).",                                     \
+		    .choices = profile_api_names),                                     \
+		ROW("profiles.tenant", CONF_STRING, profiles_tenant, "",               \
+		    "Tenant of profiles.url (X-Scope-OrgID), where it has several."),  \
+		ROW("profiles.token-file", CONF_STRING, profiles_token_file, "",       \
+		    "File with a bearer token for profiles.url."),                     \
+		ROW("profiles.ca-file", CONF_STRING, profiles_ca_file, "",             \
+		    "CA certificates (PEM) to verify profiles.url with, instead of "   \
+		    "the system's."),                                                  \
+		ROW("profiles.max-age", CONF_DURATION, profiles_max_age_ms, "1h",      \
+		    "Profiles that began longer ago are dropped and counted, since "   \
+		    "the store refuses them (limits.reject_older_than).",              \
+		    .min = 1000, .max = 31536000000)
+
+/* profiles.api: enum profile_api (lib/http/profile_push.h) */
+static const char *const profile_api_names[] = {"push", "ingest", NULL};
 
 #endif

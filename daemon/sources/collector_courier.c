@@ -35,6 +35,19 @@ static const struct prom_family last = {"ceems_courier_last_accepted_timestamp_s
 					PROM_GAUGE,
 					"When an aggregator last took a batch"};
 
+static const struct prom_family profiles = {
+	"ceems_courier_profiles_total", PROM_COUNTER,
+	"Profiles that the store accepted or refused, or that were dropped as too old "
+	"for "
+	"it, since ceems-courier started"};
+static const struct prom_family profiles_waiting = {
+	"ceems_courier_waiting_profiles", PROM_GAUGE,
+	"Profiles that ceems-courier has found and not yet delivered or dropped"};
+static const struct prom_family profiles_failures = {
+	"ceems_courier_profile_post_failures_total", PROM_COUNTER,
+	"Profiles that were not taken and will be sent again, since ceems-courier "
+	"started"};
+
 static int open_courier_collector(const struct env *env, void **ret_state,
 				  struct err *err)
 {
@@ -82,6 +95,22 @@ static void put_shipping(struct courier_sink *to, const struct child_shipping *m
 		put_courier_value(to, &last, m->last_taken_s);
 }
 
+static void put_profile_count(struct courier_sink *to, const char *result, uint64_t v)
+{
+	to->labels[1] = (struct prom_label){"result", result};
+	prom_family(to->out, &profiles);
+	prom_put_u64(to->out, to->labels, 2, v);
+}
+
+static void put_profiles(struct courier_sink *to, const struct child_shipping *m)
+{
+	put_profile_count(to, "accepted", m->accepted);
+	put_profile_count(to, "refused", m->refused);
+	put_profile_count(to, "too_old", m->set_aside);
+	put_courier_value(to, &profiles_failures, m->failures);
+	put_courier_value(to, &profiles_waiting, m->waiting);
+}
+
 static int collect_courier(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = state;
@@ -92,6 +121,8 @@ static int collect_courier(void *state, struct prom *out, struct err *err)
 	put_courier_value(&to, &restarts, starts ? starts - 1 : 0);
 	if (child_link_get(env->courier, CHILD_SHIPPING, "ship", &m, sizeof(m)) > 0)
 		put_shipping(&to, &m, env->boottime_ns());
+	if (child_link_get(env->courier, CHILD_SHIPPING, "profiles", &m, sizeof(m)) > 0)
+		put_profiles(&to, &m);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;
 }

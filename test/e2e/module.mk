@@ -43,6 +43,7 @@ CHECKS_LONG += test/e2e/web_quiet.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh
+CHECKS += test/e2e/profiles_ship.sh
 CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/ship_ceemsd.sh
 CHECKS += test/e2e/ship_aggregator.sh

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Takes one profile as Pyroscope's push.v1 does, and prints what is in it as JSON.
+"""Takes profiles as Pyroscope's push.v1 and /ingest do, and prints what is in each as a line of JSON.
 
     push_host.py PORT STATUS
+    push_host.py PORT CONTROL LOG
 
-STATUS is what it answers. A stand-in for Pyroscope: it reads the wire format by itself, by the numbers of the
-published messages."""
+With STATUS it answers one request so. Else it goes on, and what it does is in the file CONTROL: a status, with a number
+for Retry-After behind it; "slow SECONDS"; "cut": no answer. LOG gets the lines, only of those it answered with 200. A
+stand-in for Pyroscope: it reads the wire format by itself, by the numbers of the published messages."""
 import gzip
 import http.server
 import json
+import re
 import sys
+import time
+import urllib.parse
 
 
 def varint(data, at):
@@ -58,21 +63,53 @@ def stacks(profile):
         yield [function[name_of[i]] for i in numbers(by[1])][::-1], sum(numbers(by[2]))
 
 
+def read_push(body):
+    series = all_of(body, 1)[0]
+    labels = {dict(fields(p))[1].decode(): dict(fields(p))[2].decode() for p in all_of(series, 1)}
+    return labels, gzip.decompress(all_of(all_of(series, 2)[0], 1)[0])
+
+
+def read_ingest(target, body):
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(target).query)
+    labels = dict(re.findall(r'(\w+)="([^"]*)"', query["name"][0]))
+    return labels, gzip.decompress(body)
+
+
 class Host(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        series = all_of(body, 1)[0]
-        labels = {dict(fields(p))[1].decode(): dict(fields(p))[2].decode() for p in all_of(series, 1)}
-        profile = gzip.decompress(all_of(all_of(series, 2)[0], 1)[0])
-        texts = [t.decode() for t in all_of(profile, 6)]
-        by = dict(fields(profile))
-        kind = dict(fields(by[1]))
-        found = list(stacks(profile))
-        print(json.dumps({
-            "path": self.path, "type": self.headers["Content-Type"], "labels": labels,
-            "sample_type": [texts[kind[1]], texts[kind[2]]], "period": by[12],
-            "stacks": [{"frames": f, "value": v} for f, v in found]}), flush=True)
-        self.send_response(int(sys.argv[2]))
+        push = not self.path.startswith("/ingest?")
+        labels, profile = read_push(body) if push else read_ingest(self.path, body)
+        told = {"path": self.path, "type": self.headers["Content-Type"], "labels": labels}
+        tenant = self.headers["X-Scope-OrgID"]
+        if tenant:
+            told["tenant"] = tenant
+        try:
+            texts = [t.decode() for t in all_of(profile, 6)]
+            by = dict(fields(profile))
+            kind = dict(fields(by[1]))
+            told |= {"sample_type": [texts[kind[1]], texts[kind[2]]], "period": by[12],
+                     "stacks": [{"frames": f, "value": v} for f, v in stacks(profile)]}
+        except (KeyError, IndexError, ValueError):
+            told["stacks"] = None  # no profile: what is sent on unread
+        self.answer(json.dumps(told))
+
+    def answer(self, line):
+        do = open(sys.argv[2]).read().split() if len(sys.argv) > 3 else sys.argv[2:3]
+        if do[0] == "slow":
+            time.sleep(float(do[1]))
+            do = ["200"]
+        if do[0] == "cut":
+            self.close_connection = True
+            return
+        if len(sys.argv) == 3:
+            print(line, flush=True)
+        elif do[0] == "200":
+            with open(sys.argv[3], "a") as log:
+                print(line, file=log, flush=True)
+        self.send_response(int(do[0]))
+        if len(do) > 1:
+            self.send_header("Retry-After", do[1])
         self.send_header("Content-Length", "15")
         self.end_headers()
         self.wfile.write(b'{"code":"none"}')
@@ -81,6 +118,9 @@ class Host(http.server.BaseHTTPRequestHandler):
         pass
 
 
-server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Host)
+kind_of_server = http.server.ThreadingHTTPServer if len(sys.argv) > 3 else http.server.HTTPServer
+server = kind_of_server(("127.0.0.1", int(sys.argv[1])), Host)
 print("ready", file=sys.stderr, flush=True)
+if len(sys.argv) > 3:
+    server.serve_forever()
 server.handle_request()

@@ -8,7 +8,7 @@ extern const struct collector collector_courier;
 static const struct collector *const c = &collector_courier;
 
 /* What ceems-courier has said: nothing of it runs here. */
-static struct child_shipping said;
+static struct child_shipping said, profiles;
 static uint64_t starts;
 
 int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
@@ -18,12 +18,13 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 {
 	(void)l;
 	assert_int_equal(kind, CHILD_SHIPPING);
-	assert_string_equal(name, "ship");
-	if (!said.head.bytes)
+	const struct child_shipping *m =
+		strcmp(name, "profiles") == 0 ? &profiles : &said;
+	if (!m->head.bytes)
 		return -EAGAIN;
-	assert_true(size >= sizeof(said));
-	memcpy(buf, &said, sizeof(said));
-	return (int)sizeof(said);
+	assert_true(size >= sizeof(*m));
+	memcpy(buf, m, sizeof(*m));
+	return (int)sizeof(*m);
 }
 
 uint64_t __wrap_child_link_starts(struct child_link *l);
@@ -43,6 +44,7 @@ static void begin(struct node *n)
 	static int anything;
 
 	memset(&said, 0, sizeof(said));
+	memset(&profiles, 0, sizeof(profiles));
 	node_init(n, "test/fixture/redfish");
 	n->env.boottime_ns = boottime;
 	n->env.courier = (struct child_link *)&anything;
@@ -66,6 +68,12 @@ static void what_was_sent_is_the_golden_scrape(void **state)
 				       .waiting_since_ns = 958 * NSEC_PER_SEC,
 				       .last_taken_s = 1790000000};
 	child_msg_head(&said.head, CHILD_SHIPPING, "ship", 0, sizeof(said));
+	profiles = (struct child_shipping){.accepted = 240,
+					   .refused = 1,
+					   .set_aside = 2,
+					   .failures = 4,
+					   .waiting = 7};
+	child_msg_head(&profiles.head, CHILD_SHIPPING, "profiles", 0, sizeof(profiles));
 	node_golden(&n, c, "test/golden/collector_courier.prom");
 	node_done(&n, c);
 }
