@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/discover.h"
 #include "daemon/found.h"
+#include "daemon/groups/step_ends.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/gpu_child.h"
 #include "lib/clock.h"
@@ -30,6 +31,7 @@ struct timers {
 
 struct daemon_loop {
 	struct daemon *daemon;
+	struct step_ends *ends; /* NULL: the kernel programs tell */
 	struct timers timers;
 	uint64_t poll_ms;
 };
@@ -210,6 +212,8 @@ static unsigned tick_daemon(void *arg)
 		set_policy(d); /* takes scrape's lock, so not under ours */
 	pthread_mutex_lock(&d->lock);
 	uint64_t records = d->ingest.records;
+	if (l->ends)
+		step_ends_tick(l->ends);
 	look_at_ring(d, &l->timers, now);
 	l->poll_ms = next_poll(d, records, l->poll_ms);
 	pthread_mutex_unlock(&d->lock);
@@ -219,12 +223,29 @@ static unsigned tick_daemon(void *arg)
 	return (unsigned)l->poll_ms;
 }
 
+/* Where no kernel program sees groups end */
+static struct step_ends *watch_ends(const struct daemon *d)
+{
+	struct step_ends *ends = NULL;
+	struct err err;
+
+	if (d->units && d->sample && !d->step_groups &&
+	    *cgroup_dir(&d->env.cgroups, CGROUP_UNIFIED) &&
+	    step_ends_new(&d->env, d->sample, &ends, &err) < 0)
+		log_warn("%s: the ends of control groups are not watched: a step "
+			 "without a stop record ends with the counters that were read "
+			 "last",
+			 err.text);
+	return ends;
+}
+
 void daemon_run(struct daemon *d)
 {
 	uint64_t start = clock_boottime_ns();
 	/* daemon_open() has already looked at the machine */
 	struct daemon_loop l = {
 		.daemon = d,
+		.ends = watch_ends(d),
 		.timers = {.walk_ns = start + DISCOVER_PERIOD_MS * NSEC_PER_MSEC,
 			   .traffic_ns = start + TRAFFIC_MS * NSEC_PER_MSEC},
 		.poll_ms = d->options.ring_poll_ms,
@@ -233,11 +254,13 @@ void daemon_run(struct daemon *d)
 	set_policy(d);
 	service_run(&(struct service){
 		.signalfd = d->signalfd,
+		.wakefd = l.ends ? step_ends_fd(l.ends) : 0,
 		.wait_ms = (unsigned)l.poll_ms,
 		.tick = tick_daemon,
 		.reload = reload_daemon,
 		.arg = &l,
 	});
+	step_ends_free(l.ends);
 	/* nobody arms them now */
 	if (d->has_ring && d->unit_hardware)
 		ring_set_armed(&d->ring, 0);

@@ -337,6 +337,25 @@ void sample_step(struct sample *s, uint32_t i)
 		read_step(s, i, step);
 }
 
+bool sample_step_last(struct sample *s, uint32_t i)
+{
+	struct step *step = steps_get(s->units, i);
+	struct unit_totals t = {0};
+	struct cgroup_memory m;
+
+	if (!step || step->state != UNIT_RUNNING || !read_step(s, i, step))
+		return false;
+	struct cgroup_fds *fds = fds_of(s, i, step);
+	if (cgroup_read_memory(fds, false, NULL, &m, NULL) == 0) {
+		t.memory_peak_bytes = m.has_peak ? m.peak_bytes : 0;
+		t.memory_fail_count = m.fail_count;
+		t.oom_kills = m.oom_kills;
+	}
+	(void)cgroup_read_io(fds, &t.io_read_bytes, &t.io_write_bytes, NULL);
+	units_step_reading(s->units, i, &t);
+	return true;
+}
+
 bool sample_unit(struct sample *s, uint32_t i)
 {
 	for (uint32_t k = units_first_step(s->units, i); k != UNITS_NONE;
@@ -394,8 +413,10 @@ static void end_lost(struct sample *s, uint32_t i, const struct step *step)
 	const struct unit *unit = units_get(s->units, steps_unit(s->units, i));
 
 	log_info("unit %s step %s: gone without a stop record, ended as lost with what "
-		 "was read last",
-		 unit->id, record_step_name(step->step, name));
+		 "was read %s",
+		 unit->id, record_step_name(step->step, name),
+		 step->flags & STEP_POLLED ? "when its control group became empty"
+					   : "last");
 	units_step_lost(s->units, i, s->env->boottime_ns(), s->env->realtime_ns());
 }
 

@@ -43,6 +43,9 @@ bool sample_job_rss(struct sample *s, uint32_t unit, uint64_t *ret_bytes);
 void sample_unit_io(struct sample *s, uint32_t unit);
 /* Reads one step now, because its stop record had no counters. */
 void sample_step(struct sample *s, uint32_t step);
+/* Reads all that is counted of a running step whose control group has become empty.
+ * False: it cannot be read any more. */
+bool sample_step_last(struct sample *s, uint32_t step);
 /* Reads all running steps of a unit. False: one of them cannot be read now. */
 bool sample_unit(struct sample *s, uint32_t unit);
 /* What a running unit's own control group has counted, including ended steps but (on

@@ -87,6 +87,10 @@ struct unit {
 	struct unit_totals folded; /* of steps that have left the table */
 };
 
+/* Of a step's flags, beside enum record_flag: its control group is empty, and was read
+ * when it became so. */
+#define STEP_POLLED (1u << 31)
+
 /* A step whose cgroup vanished, and one for which a record came after all */
 enum step_lost { STEP_NOT_LOST = 0, STEP_LOST, STEP_REVIVED };
 

@@ -97,9 +97,10 @@ static void put_json_step(struct buf *b, const struct units *u, uint32_t i,
 	put_json_number(b, "tasks", s->tasks);
 	put_json_number(b, "cpus", s->cpus);
 	put_json_number(b, "exit_status", s->exit_status);
-	buf_printf(b, ",\"discovered\":%s,\"lost\":%s",
+	buf_printf(b, ",\"discovered\":%s,\"lost\":%s,\"polled\":%s",
 		   s->discovered ? "true" : "false",
-		   s->lost == STEP_LOST ? "true" : "false");
+		   s->lost == STEP_LOST ? "true" : "false",
+		   s->flags & STEP_POLLED ? "true" : "false");
 	if (s->cgroup_count)
 		put_json_text(b, "cgroup", s->cgroups[0].path);
 	put_totals(b, &s->totals);

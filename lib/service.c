@@ -154,14 +154,17 @@ static bool take_signals(const struct service *s)
 
 void service_run(const struct service *s)
 {
-	struct pollfd fd = {.fd = s->signalfd, .events = POLLIN};
+	struct pollfd fds[] = {
+		{.fd = s->signalfd, .events = POLLIN},
+		{.fd = s->wakefd > 0 ? s->wakefd : -1, .events = POLLIN},
+	};
 	int wait_ms = s->tick ? (int)s->wait_ms : -1;
 
 	log_info("ready");
 	(void)notify_send("READY=1");
 	for (;;) {
-		int n = poll(&fd, 1, wait_ms);
-		if (n > 0 && !take_signals(s))
+		int n = poll(fds, 2, wait_ms);
+		if (n > 0 && fds[0].revents && !take_signals(s))
 			break;
 		unsigned next_ms = s->tick ? s->tick(s->arg) : 0;
 		if (next_ms == SERVICE_END)

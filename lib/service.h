@@ -21,6 +21,7 @@
 #define SERVICE_END UINT_MAX
 struct service {
 	int signalfd;     /* from signals_open(); stays the caller's */
+	int wakefd;       /* the next call of tick comes when it can be read; 0: none */
 	unsigned wait_ms; /* until the first tick */
 	/* Periodic work; must not block. Returns the ms until the next call, which a
 	 * signal may bring forward. SERVICE_END: it cannot continue, and has logged

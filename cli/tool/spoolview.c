@@ -114,6 +114,7 @@ static void put_spool_step(struct buf *b, const struct report_step *s)
 	put_spool_number(b, "cpus", s->cpus);
 	put_spool_flag(b, "running", s->flags & REPORT_STEP_RUNNING);
 	put_spool_flag(b, "lost", s->flags & REPORT_STEP_LOST);
+	put_spool_flag(b, "polled", s->flags & REPORT_STEP_POLLED);
 	put_spool_flag(b, "signalled", s->flags & REPORT_STEP_SIGNALLED);
 	put_spool_flag(b, "discovered", s->flags & REPORT_STEP_DISCOVERED);
 	put_spool_number(b, "cpu_user_ns", s->cpu_user_ns);

@@ -214,6 +214,9 @@ bool report_fill_step(struct report *r, const struct units *u, uint32_t i,
 		.step = s->step,
 		.flags = (s->state == UNIT_RUNNING ? REPORT_STEP_RUNNING : 0u) |
 			 (s->lost == STEP_LOST ? REPORT_STEP_LOST : 0u) |
+			 (s->lost == STEP_LOST && (s->flags & STEP_POLLED)
+				  ? REPORT_STEP_POLLED
+				  : 0u) |
 			 (s->flags & RECORD_SIGNALLED ? REPORT_STEP_SIGNALLED : 0u) |
 			 (s->discovered ? REPORT_STEP_DISCOVERED : 0u),
 		.exit_status = s->exit_status,

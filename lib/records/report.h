@@ -120,6 +120,8 @@ enum report_step_flag {
 	REPORT_STEP_LOST = 1 << 1,       /* no stop record came */
 	REPORT_STEP_SIGNALLED = 1 << 2,  /* exit_status is from a signal */
 	REPORT_STEP_DISCOVERED = 1 << 3, /* found by its control group */
+	/* LOST, and its counters were read when its control group had become empty */
+	REPORT_STEP_POLLED = 1 << 4,
 };
 
 /* Totals of a step. INTERVAL reports contain those that have ended; the latest report

@@ -84,6 +84,7 @@ CHECKS += test/e2e/ebpf_io_latency.sh
 CHECKS += test/e2e/ebpf_io_odd.sh
 CHECKS += test/e2e/ebpf_hidepid.sh
 CHECKS += test/e2e/ebpf_no_calls.sh
+CHECKS += test/e2e/step_ends.sh
 CHECKS += test/e2e/ebpf_net.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
 CHECKS_MORE += test/e2e/ebpf_rate.sh
