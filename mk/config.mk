@@ -55,6 +55,9 @@ HAVE_MUNGE := $(call have,munge)
 HAVE_XML := $(call have,libxml-2.0)
 HAVE_LIBVIRT := $(call have,libvirt)
 HAVE_CMOCKA := $(call have,cmocka)
+HAVE_LZMA := $(call have,liblzma)
+# it has no .pc file
+HAVE_IBERTY := $(shell echo '\#include <libiberty/demangle.h>' | $(CC) -E - >/dev/null 2>&1 && echo 1)
 
 # A component switched on by hand must not be left out silently: WITH_DAEMON=yes
 require = $(if $(filter yes,$(WITH_$(1))),$(if $(2),,$(error WITH_$(1)=yes but $(3) is missing)))

@@ -5,9 +5,12 @@ PROTOC_C ?= $(shell command -v protoc-c 2>/dev/null)
 HAVE_PROFILER := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf),$(HAVE_CURL),$(HAVE_ZLIB),$(call have,libprotobuf-c),$(PROTOC_C)))
 ifneq ($(HAVE_PROFILER),)
 ARCHIVES += libprofiler
-libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib
+libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib $(if $(HAVE_LZMA),liblzma)
 libprofiler_LIBS := libopener libhttp
-libprofiler_CFLAGS := -I$(BUILD)
+libprofiler_CFLAGS := -I$(BUILD) $(if $(HAVE_LZMA),-DHAVE_LZMA) $(if $(HAVE_IBERTY),-DHAVE_IBERTY)
+# of programs that link it
+libprofiler_USES := libdw libelf $(if $(HAVE_LZMA),liblzma)
+libprofiler_NEEDS := $(if $(HAVE_IBERTY),-liberty)
 libprofiler_SRCS += profiler/elf_file.c
 libprofiler_SRCS += profiler/file_reader.c
 libprofiler_SRCS += profiler/fork_server.c
@@ -18,6 +21,7 @@ libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
 libprofiler_SRCS += profiler/push.c
+libprofiler_SRCS += profiler/readable_name.c
 libprofiler_SRCS += profiler/reader.c
 libprofiler_SRCS += profiler/session.c
 libprofiler_SRCS += profiler/stacks.c
@@ -32,6 +36,7 @@ PROGS += ceems-profiler
 NOINST_PROGS += ceems-profiler
 ceems-profiler_SRCS := profiler/main.c
 ceems-profiler_LIBS := libprofiler libopener libhttp libconf libbase
-ceems-profiler_PKGS := libbpf libdw libelf libprotobuf-c zlib libcurl $(if $(HAVE_JSON),json-c) yaml-0.1
+ceems-profiler_PKGS := libbpf $(libprofiler_USES) libprotobuf-c zlib libcurl $(if $(HAVE_JSON),json-c) yaml-0.1
+ceems-profiler_LDLIBS := $(libprofiler_NEEDS)
 endif
 $(call require,PROFILER,$(HAVE_PROFILER),libdw, libprotobuf-c, protoc-c, libcurl, zlib, libbpf, clang or bpftool)
