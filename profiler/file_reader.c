@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -16,18 +17,19 @@
 #include "lib/fd_pass.h"
 #include "lib/sandbox.h"
 #include "profiler/elf_file.h"
+#include "profiler/file_names.h"
 #include "profiler/reader_message.h"
 #include "profiler/unwind_table.h"
 
 #define DATA_BYTES_MAX (64ul << 20)    /* of its own */
 #define SPACE_BYTES_MAX (4096ul << 20) /* with the files that it maps */
-#define CPU_S_MAX 5
-#define SYMBOLS_MAX (1u << 20)
+#define CPU_S_MAX 10
+#define DEBUG_ROOT "/usr/lib/debug"
 
 struct file_reader {
 	int fd;
-	struct elf_names names;
-	int named;
+	struct file_names names;
+	bool named;
 };
 
 static int limit_resources(void)
@@ -118,19 +120,12 @@ static int answer_table(int socket, const struct file_reader *r,
 static int answer_names(int socket, struct file_reader *r, uint64_t address)
 {
 	struct reader_names a = {.count = 0};
-	struct err err;
 
 	if (!r->named) {
-		r->named = 1;
-		(void)elf_names_read(r->fd, SYMBOLS_MAX, &r->names, &err);
+		r->named = true;
+		file_names_open(r->fd, DEBUG_ROOT, &r->names);
 	}
-	const char *name = elf_names_find(&r->names, address);
-	if (name) {
-		size_t len = strnlen(name, READER_TEXT_BYTES - 1);
-		memcpy(a.text, name, len);
-		a.count = 1;
-		a.len = (uint32_t)len + 1;
-	}
+	file_names_find(&r->names, address, &a);
 	return fd_pass_send(socket, &a, offsetof(struct reader_names, text) + a.len,
 			    NULL, 0, 0);
 }
@@ -138,7 +133,7 @@ static int answer_names(int socket, struct file_reader *r, uint64_t address)
 void file_reader_main(int socket, const void *arg)
 {
 	const struct reader_setup *setup = arg;
-	struct file_reader r = {.fd = -1};
+	struct file_reader r = {.fd = -1, .names.debug_fd = -1};
 	struct reader_request q;
 	int fds[FD_PASS_MAX];
 	unsigned count = 0;

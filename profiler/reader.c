@@ -17,6 +17,8 @@
 /* While the profiler waits the kernel's ring has to hold all samples. */
 #define DEADLINE_MS 2000u
 #define PENALTY_S_MAX 3600u
+/* A child is replaced before its limit of CPU time ends it (file_reader.c). */
+#define RETIRE_NS (3 * NSEC_PER_SEC)
 
 enum child_kind { CHILD_FILE_READER };
 enum { FILE_READERS = 4, OWNERS_MAX = 32 };
@@ -26,6 +28,7 @@ struct reader_child {
 	int socket;
 	int fd;        /* its file, of ours */
 	uint64_t last; /* when it was asked */
+	uint64_t busy_ns;
 };
 
 struct file_owner {
@@ -251,6 +254,7 @@ int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 		      struct reader_names *ret)
 {
 	const struct reader_request q = {.ask = READER_NAMES, .address = address};
+	uint64_t begin = clock_boottime_ns();
 	struct reader_child *c = NULL;
 
 	ret->count = 0;
@@ -264,6 +268,9 @@ int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 		ret->count = 0;
 		return lose_child(r, c, uid, (int)n);
 	}
+	c->busy_ns += clock_boottime_ns() - begin;
+	if (c->busy_ns > RETIRE_NS)
+		drop_child(r, c);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ struct reader_table {
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 };
 
-enum { READER_ROWS_MAX = 4096, READER_NAMES_MAX = 16, READER_TEXT_BYTES = 4096 };
+enum { READER_ROWS_MAX = 4096, READER_NAMES_MAX = 32, READER_TEXT_BYTES = 16384 };
 
 /* Functions at an address, the innermost first: those before the last are inlined. */
 struct reader_names {

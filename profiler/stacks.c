@@ -16,19 +16,6 @@ void stacks_free(struct stacks *s)
 	*s = (struct stacks){0};
 }
 
-/* gfortran: __MODULE_MOD_NAME */
-static bool put_fortran_name(struct buf *b, const char *name)
-{
-	const char *middle = strstr(name, "_MOD_");
-
-	if (strncmp(name, "__", 2) != 0 || !middle || middle == name + 2 || !middle[5])
-		return false;
-	buf_put(b, name + 2, (size_t)(middle - name) - 2);
-	buf_puts(b, "::");
-	buf_puts(b, middle + 5);
-	return true;
-}
-
 static int add_frame(struct stacks *s, const struct buf *name)
 {
 	int rc = buf_error(name);
@@ -52,8 +39,7 @@ static int add_frame(struct stacks *s, const struct buf *name)
 static int add_text(struct stacks *s, struct buf *scratch, const char *text)
 {
 	buf_reset(scratch);
-	if (!put_fortran_name(scratch, text))
-		buf_puts(scratch, text);
+	buf_puts(scratch, text);
 	return add_frame(s, scratch);
 }
 
