@@ -76,6 +76,12 @@ NOINST_PROGS += unwind_rows
 unwind_rows_SRCS := test/unwind_rows.c
 unwind_rows_LIBS := libprofiler libbase
 unwind_rows_PKGS := libdw libelf
+PROGS += file_names
+NOINST_PROGS += file_names
+file_names_SRCS := test/file_names.c
+file_names_LIBS := libprofiler libbase
+file_names_PKGS := $(libprofiler_USES)
+file_names_LDLIBS := $(libprofiler_NEEDS)
 endif
 PROGS += known_loop
 NOINST_PROGS += known_loop

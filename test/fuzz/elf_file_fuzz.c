@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/elf_file.h"
+#include "profiler/file_names.h"
 #include "profiler/unwind_table.h"
 
 #define MOST 4096
@@ -30,19 +31,21 @@ static void check_rows(int fd)
 
 static void check_names(int fd)
 {
-	struct elf_names n;
-	struct err err;
+	struct file_names n;
+	struct reader_names names;
 
-	if (elf_names_read(fd, MOST, &n, &err) == 0) {
-		if (n.count > MOST)
+	file_names_open(fd, "/none", &n);
+	for (size_t i = 0; i < n.symbols.count && i < MOST; i++) {
+		uint32_t ends = 0;
+		file_names_find(&n, n.symbols.all[i].address, &names);
+		for (uint32_t k = 0; k < names.len; k++)
+			ends += !names.text[k];
+		if (names.count > READER_NAMES_MAX || names.len > sizeof(names.text) ||
+		    ends != names.count)
 			abort();
-		for (size_t i = 0; i < n.count; i++) {
-			if (n.symbols[i].name >= n.names_len)
-				abort();
-			(void)elf_names_find(&n, n.symbols[i].address);
-		}
 	}
-	elf_names_free(&n);
+	file_names_find(&n, 0, &names);
+	file_names_close(&n);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
