@@ -41,13 +41,16 @@ int device_open(struct device *d, uint32_t index, struct err *err)
 	return d->more ? 0 : err_set(err, -ENOMEM, "out of memory");
 }
 
-/* The counter is refreshed by the device in its own time: a reading that repeats the
- * one before says nothing new. */
-static void add_point(struct child_gpu *m, uint64_t at_ns, uint64_t uj)
+/* A reading that repeats the one before says nothing new. */
+static void add_point(struct device *d, uint64_t began_ns, uint64_t ended_ns,
+		      uint64_t uj)
 {
+	struct child_gpu *m = &d->out.m;
 	uint32_t n = m->head.count;
+	bool has_changed = !n || m->points[n - 1].uj != uj;
+	uint64_t at_ns = refresh_take(&d->refresh, began_ns, ended_ns, has_changed);
 
-	if (n && m->points[n - 1].uj == uj)
+	if (!has_changed || !at_ns)
 		return;
 	if (n == CHILD_GPU_POINTS_MAX) {
 		memmove(m->points, m->points + 1, (n - 1) * sizeof(m->points[0]));
@@ -56,17 +59,18 @@ static void add_point(struct child_gpu *m, uint64_t at_ns, uint64_t uj)
 	m->points[n] = (struct child_gpu_point){at_ns, uj};
 	m->head.count = n + 1;
 	m->serial++;
+	d->has_point = true;
 }
 
 static int read_counter(struct device *d, struct err *err)
 {
-	uint64_t uj = 0;
+	uint64_t uj = 0, began_ns = clock_boottime_ns();
 
 	if (!d->has_counter)
 		return 0;
 	int rc = d->ops->energy(d, &uj, err);
 	if (rc == 0) {
-		add_point(&d->out.m, clock_boottime_ns(), uj);
+		add_point(d, began_ns, clock_boottime_ns(), uj);
 	} else if (rc == -EOPNOTSUPP) {
 		d->has_counter = false;
 		d->out.m.head.count = 0; /* its power is integrated from now on */
@@ -102,11 +106,12 @@ static void send_readings(struct device *d)
 {
 	struct child_gpu *m = &d->out.m;
 
-	device_send(d, &m->head, CHILD_GPU, m->head.count,
-		    sizeof(*m) + m->head.count * sizeof(m->points[0]));
+	if (d->has_news || d->has_point)
+		device_send(d, &m->head, CHILD_GPU, m->head.count,
+			    sizeof(*m) + m->head.count * sizeof(m->points[0]));
 	if (d->has_news && d->ops->send)
 		d->ops->send(d);
-	d->has_news = false;
+	d->has_news = d->has_point = false;
 }
 
 static uint64_t take_turn(void *arg)
@@ -126,7 +131,10 @@ static uint64_t take_turn(void *arg)
 		log_warn("%s: %s: its values get old", d->out.m.uuid, err.text);
 	else if (rc == 0 && log_repeat_over(&d->log))
 		log_info("%s: answers again", d->out.m.uuid);
-	return periodic_rest_ms(start_ns, d->period_ms);
+	uint64_t rest_ns = refresh_rest_ns(&d->refresh, d->period_ms * NSEC_PER_MSEC);
+	if (!d->has_counter)
+		rest_ns = d->period_ms * NSEC_PER_MSEC;
+	return periodic_rest_ms(start_ns, rest_ns / NSEC_PER_MSEC);
 }
 
 int device_start(struct device *d, struct err *err)

@@ -6,6 +6,7 @@
 
 #include "gpu/device_nvml.h"
 #include "gpu/nvml.h"
+#include "gpu/refresh.h"
 #include "lib/err.h"
 #include "lib/log.h"
 #include "lib/periodic.h"
@@ -36,7 +37,9 @@ struct device {
 	/* of its thread, once that is started */
 	nvml_device handle;
 	struct periodic thread;
-	bool has_counter, has_news;
+	bool has_counter;
+	bool has_news, has_point; /* since the last message */
+	struct counter_refresh refresh;
 	struct device_nvml *more; /* of an NVIDIA device */
 	struct log_repeat log;
 	union {

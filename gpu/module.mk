@@ -17,6 +17,7 @@ libgpu_SRCS += gpu/nvml_more.c
 libgpu_SRCS += gpu/nvml_process.c
 libgpu_SRCS += gpu/options.c
 libgpu_SRCS += gpu/process_list.c
+libgpu_SRCS += gpu/refresh.c
 
 PROGS += ceems-gpu
 ceems-gpu_SRCS := gpu/main.c
