@@ -68,7 +68,7 @@ void pg_interrupt(struct pg *pg);
 
 /* Values of $1, $2, ...: text for the server to convert. Reset by setting it to
  * PG_ARGS_INIT. Texts are borrowed until the query returns. */
-#define PG_ARGS_MAX 40
+#define PG_ARGS_MAX 128 /* also the highest number of a migration */
 struct pg_args {
 	int count;
 	bool overflow; /* more than PG_ARGS_MAX: the query fails with -EINVAL */
