@@ -11,7 +11,7 @@
 #define FAR_NS (10 * NSEC_PER_SEC) /* a period is learned over this */
 #define TRIES_MAX 25u              /* longer than a device's refresh takes */
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t time_between(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -25,7 +25,8 @@ static bool learn_period(struct counter_refresh *r, uint64_t gap_ns)
 	/* the first two have no other between them */
 	if (!r->period_ns && (r->sharp_ns != r->at_ns || gap_ns < FAST_NS))
 		return false;
-	if (!n || (r->period_ns && distance(gap_ns, n * r->period_ns) > 2 * SHARP_NS))
+	if (!n ||
+	    (r->period_ns && time_between(gap_ns, n * r->period_ns) > 2 * SHARP_NS))
 		return false;
 	if (gap_ns >= r->known_over_ns) {
 		r->period_ns = gap_ns / n;
