@@ -13,6 +13,7 @@
 
 #define CPUS_MAX 4096u
 #define LEVELS_MAX 32 /* of groups below a step */
+#define NAME_BYTES 40 /* of a group's name that are looked at */
 #define STEP_PREFIX "step_"
 #define STEPD_GROUP "slurm"
 
@@ -138,7 +139,7 @@ static struct cgroup *parent_of(struct cgroup *cgrp)
 
 static bool is_named(struct cgroup *cgrp, const char *prefix, unsigned size)
 {
-	char name[16] = "";
+	char name[NAME_BYTES] = "";
 
 	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(cgrp, kn, name));
 	return begins_with(name, prefix, size);
@@ -168,6 +169,23 @@ static __always_inline bool is_machine(struct cgroup *cgrp, struct cgroup *paren
 		is_named(cgrp, "lxc-", sizeof("lxc-")));
 }
 
+#define NAMED(group, prefix) is_named(group, prefix, sizeof(prefix))
+#define NAMED_EXACTLY(group, name) is_named(group, name, sizeof(name) + 1)
+#define POD_SLICE(group, pods)                                                         \
+	(NAMED(group, pods "-pod") || NAMED(group, pods "-burstable-pod") ||           \
+	 NAMED(group, pods "-besteffort-pod"))
+
+/* kubelet's, by its own driver or by systemd (cgroup_pod_uid()) */
+static __always_inline bool is_pod(struct cgroup *cgrp, struct cgroup *parent)
+{
+	if (NAMED(cgrp, "kube"))
+		return POD_SLICE(cgrp, "kubepods") ||
+		       POD_SLICE(cgrp, "kubelet-kubepods");
+	return NAMED(cgrp, "pod") && (NAMED_EXACTLY(parent, "kubepods") ||
+				      NAMED_EXACTLY(parent, "burstable") ||
+				      NAMED_EXACTLY(parent, "besteffort"));
+}
+
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 {
@@ -190,7 +208,7 @@ int BPF_PROG(group_made, struct cgroup *cgrp, const char *path)
 		group_below(inside, above.id, cgrp, key.hierarchy, &group);
 		bpf_map_update_elem(&groups, &key, &group, BPF_ANY);
 	} else if (is_named(cgrp, STEP_PREFIX, sizeof(STEP_PREFIX)) ||
-		   is_machine(cgrp, parent)) {
+		   is_machine(cgrp, parent) || is_pod(cgrp, parent)) {
 		take_slot(&key, path);
 	}
 	return 0;

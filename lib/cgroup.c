@@ -331,3 +331,78 @@ uint32_t cgroup_controller_bits(const char *s, size_t len)
 	}
 	return bits;
 }
+
+/* ---- pods (kubelet, pkg/kubelet/cm/cgroup_manager_linux.go) ------------------------ */
+
+#define PODS_SLICE_END ".slice"
+#define PODS "kubepods"
+#define POD_OF_SLICE "-pod"
+
+/* A manifest may name any UID for a static pod. */
+static bool is_uid_char(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+	       (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
+}
+
+/* systemd reads '-' in a slice's name as a level, so kubelet writes '_'. */
+static bool copy_uid(const char *s, size_t len, bool slice, char *ret)
+{
+	if (!len || len >= CGROUP_POD_UID_SIZE)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		ret[i] = slice && s[i] == '_' ? '-' : s[i];
+		if (!is_uid_char(ret[i]))
+			return false;
+	}
+	ret[len] = '\0';
+	return true;
+}
+
+static bool pod_name_begins(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* What follows "[kubelet-]kubepods" in a name, NULL: it is another one */
+static const char *after_pods(const char *name)
+{
+	if (pod_name_begins(name, "kubelet-"))
+		name += strlen("kubelet-");
+	return pod_name_begins(name, PODS) ? name + strlen(PODS) : NULL;
+}
+
+static bool slice_uid(const char *name, char *ret)
+{
+	static const char *const classes[] = {"-burstable", "-besteffort"};
+	size_t len = strlen(name), end = strlen(PODS_SLICE_END);
+	const char *p = after_pods(name);
+
+	if (!p || len < end || strcmp(name + len - end, PODS_SLICE_END) != 0)
+		return false;
+	for (size_t i = 0; i < 2; i++) {
+		if (pod_name_begins(p, classes[i])) {
+			p += strlen(classes[i]);
+			break;
+		}
+	}
+	if (!pod_name_begins(p, POD_OF_SLICE))
+		return false;
+	p += strlen(POD_OF_SLICE);
+	return p < name + len - end &&
+	       copy_uid(p, (size_t)(name + len - end - p), true, ret);
+}
+
+bool cgroup_pod_uid(const char *parent, const char *name, char ret[CGROUP_POD_UID_SIZE])
+{
+	char uid[CGROUP_POD_UID_SIZE];
+	bool found = slice_uid(name, uid);
+
+	if (!found && pod_name_begins(name, "pod") &&
+	    (strcmp(parent, PODS) == 0 || strcmp(parent, "burstable") == 0 ||
+	     strcmp(parent, "besteffort") == 0))
+		found = copy_uid(name + 3, strlen(name + 3), false, uid);
+	if (found)
+		memcpy(ret, uid, sizeof(uid));
+	return found;
+}

@@ -71,6 +71,14 @@ bool cgroup_slurm_node(const char *path, char *ret, size_t size);
  * directory above. */
 bool cgroup_is_machine(const char *parent, const char *name);
 
+/* The UID of the pod whose control group a directory is. kubelet names it "podUID" in
+ * kubepods, burstable or besteffort, or with systemd
+ * "kubepods[-burstable|-besteffort]-podUID.slice" with '_' for '-'; its containers are
+ * below. Any text. False, ret untouched: it is no pod's. */
+#define CGROUP_POD_UID_SIZE 64u
+bool cgroup_pod_uid(const char *parent, const char *name,
+		    char ret[CGROUP_POD_UID_SIZE]);
+
 /* Whether a directory above Slurm's belongs to others: those of sessions, machines and
  * pods are large, and are not searched for jobs. */
 bool cgroup_never_slurm(const char *name);

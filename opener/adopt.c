@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The walk is that of daemon/discover.c with less to know: any directory step_* or of a
- * virtual machine that root has made. ceemsd decides whose it is. */
+ * virtual machine or pod that root has made. ceemsd decides whose it is. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,14 +48,15 @@ static uint32_t hierarchy_of(const char *table, const char *controller)
 /* len: of the path of the directory that has it */
 static bool is_followed(const struct adoption *a, const char *name, size_t len)
 {
-	char parent[GROUP_PATH_BYTES];
+	char parent[GROUP_PATH_BYTES], uid[CGROUP_POD_UID_SIZE];
 
 	if (strncmp(name, "step_", strlen("step_")) == 0)
 		return true;
 	memcpy(parent, a->path, len);
 	parent[len] = '\0';
 	const char *slash = strrchr(parent, '/');
-	return cgroup_is_machine(slash ? slash + 1 : "", name);
+	const char *above = slash ? slash + 1 : "";
+	return cgroup_is_machine(above, name) || cgroup_pod_uid(above, name, uid);
 }
 
 /* below: how far below a step's group its entries are; 1: directly, 0: not */

@@ -93,6 +93,22 @@ static void virtual_machines_are_followed_too(void **state)
 	assert_int_equal(stepds, 0);
 }
 
+static void pods_are_followed_too(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	scratch_make(tree);
+	put_file("cgroup.controllers", "cpu memory\n");
+	make_path("kubepods/burstable/podab-1/0123/x");
+	make_path("kubepods/podab-2");
+	make_path("kubepods.slice/kubepods-besteffort.slice/"
+		  "kubepods-besteffort-podab_3.slice/cri-containerd-0123.scope");
+	walk_tree();
+	assert_int_equal(steps, 3);
+	assert_int_equal(below, 3);
+}
+
 static void each_hierarchy_of_v1_is_walked(void **state)
 {
 	(void)state;
@@ -129,6 +145,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_of_v2_are_told_apart),
 		cmocka_unit_test(virtual_machines_are_followed_too),
+		cmocka_unit_test(pods_are_followed_too),
 		cmocka_unit_test(each_hierarchy_of_v1_is_walked),
 		cmocka_unit_test(controllers_in_one_hierarchy_are_walked_once),
 	};
