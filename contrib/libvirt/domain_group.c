@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
@@ -146,24 +145,4 @@ int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
 		}
 	}
 	return n;
-}
-
-uint32_t domain_group_run(int cgroupfd, const struct cgroup_layout *layout,
-			  const struct record *r)
-{
-	for (size_t c = 0; c < CONTROLLERS; c++) {
-		const char *group = record_cgroup(r, group_controllers[c]);
-		const char *hierarchy = cgroup_dir(layout, group_controllers[c]);
-		char path[RECORD_CGROUP_MAX + 40];
-		struct stat st;
-		if (!group || !*hierarchy)
-			continue;
-		(void)snprintf(path, sizeof(path), "%s%s", hierarchy, group);
-		if (fstatat(cgroupfd, path, &st, 0) < 0)
-			continue;
-		/* Slurm's special steps have the largest numbers */
-		uint32_t run = (uint32_t)st.st_ino & 0x7fffffff;
-		return run ? run : 1;
-	}
-	return 0;
 }

@@ -33,9 +33,4 @@ int domain_group_of_process(const char *text, size_t len, const char *driver, in
 int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
 		      const char *driver, int id, struct record *r);
 
-/* A number for this run of the domain, which outlives us: of the inode of its group,
- * which the kernel does not use again. 0: there is no group. */
-uint32_t domain_group_run(int cgroupfd, const struct cgroup_layout *layout,
-			  const struct record *r);
-
 #endif

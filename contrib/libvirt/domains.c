@@ -9,15 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "contrib/adapter/teller.h"
 #include "contrib/libvirt/domain_group.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fs.h"
 #include "lib/log.h"
-#include "lib/parse.h"
 #include "lib/records/ring.h"
-
-#define FAILED_STATUS (1u << 8) /* exit(1), as wait(2) has it */
 
 struct domain {
 	struct domain *next;
@@ -37,17 +35,18 @@ struct domains {
 	struct domains_place place;
 	struct domain *list;
 	uint32_t count;
-	uint64_t ring_made_ns; /* of the one that was told; 0: none yet */
-	uint64_t sent, refused;
-	struct log_repeat ring_log, full_log;
+	struct teller teller;
+	struct log_repeat full_log;
 };
 
 struct domains *domains_new(const struct domains_place *place)
 {
 	struct domains *d = calloc(1, sizeof(*d));
 
-	if (d)
+	if (d) {
 		d->place = *place;
+		teller_init(&d->teller, MANAGER_LIBVIRT, place->ring);
+	}
 	return d;
 }
 
@@ -89,38 +88,6 @@ bool domains_know(const struct domains *d, const char *uuid, int id)
 }
 
 /* ---- records --------------------------------------------------------------------- */
-
-static void begin_record(struct record *r, enum record_type type)
-{
-	record_init(r, type, MANAGER_LIBVIRT);
-	r->realtime_ns = clock_realtime_ns();
-	r->boottime_ns = clock_boottime_ns();
-}
-
-static int send_record(const char *ring, const struct record *r, struct err *err)
-{
-	unsigned char data[RING_RECORD_MAX];
-	int len = record_encode(r, data, sizeof(data));
-
-	return len < 0 ? err_set(err, len, "a record of %s does not fit", r->unit)
-		       : ring_send(ring, geteuid(), data, (size_t)len, err);
-}
-
-static bool put_into_ring(struct domains *d, const struct record *r)
-{
-	struct err err;
-
-	if (send_record(d->place.ring, r, &err) < 0) {
-		d->refused++;
-		if (log_repeat_due(&d->ring_log, clock_boottime_ns()))
-			log_warn("%s: ceemsd is not told: tried again", err.text);
-		return false;
-	}
-	d->sent++;
-	if (log_repeat_over(&d->ring_log))
-		log_info("the ring takes records again");
-	return true;
-}
 
 /* The process of libvirt's pid file, if it is this domain's; of a libvirtd in another
  * pid namespace it is somebody else. */
@@ -192,7 +159,7 @@ static void send_start(struct domains *d, struct domain *o)
 {
 	struct record r;
 
-	begin_record(&r, RECORD_STEP_START);
+	teller_begin(&r, RECORD_STEP_START, MANAGER_LIBVIRT);
 	if (!find_groups(d, o, &r)) {
 		if (!o->warned)
 			log_info("domain %s (%s): its control group is not there: it "
@@ -201,14 +168,14 @@ static void send_start(struct domains *d, struct domain *o)
 		o->warned = true;
 		return;
 	}
-	uint32_t run = domain_group_run(d->place.cgroupfd, &d->place.layout, &r);
+	uint32_t run = teller_run(d->place.cgroupfd, &d->place.layout, &r);
 	if (!run)
 		return;
 	o->run = run;
 	fill_record(o, &r);
 	if (o->before || o->warned)
 		r.flags |= RECORD_RUNNING;
-	o->sent = put_into_ring(d, &r);
+	o->sent = teller_send(&d->teller, &r);
 	o->before |= !o->sent; /* ceemsd hears of it late */
 	if (o->sent) {
 		keep_for_hook(d, &r);
@@ -223,11 +190,11 @@ static void send_stop(struct domains *d, struct domain *o, bool failed)
 	forget_for_hook(d, o);
 	if (!o->run)
 		return;
-	begin_record(&r, RECORD_STEP_STOP);
+	teller_begin(&r, RECORD_STEP_STOP, MANAGER_LIBVIRT);
 	fill_record(o, &r);
 	r.flags |= RECORD_LAST;
-	r.exit_status = failed ? FAILED_STATUS : 0;
-	(void)put_into_ring(d, &r);
+	r.exit_status = failed ? TELLER_FAILED_STATUS : 0;
+	(void)teller_send(&d->teller, &r);
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -346,42 +313,26 @@ void domains_list_end(struct domains *d, unsigned source)
 	}
 }
 
-/* ceemsd may have made a new ring, and with it a new table. */
-static void look_at_ring(struct domains *d)
-{
-	struct ring ring;
-
-	if (ring_attach_readonly(d->place.ring, geteuid(), &ring, NULL) < 0)
-		return;
-	uint64_t made_ns = ring.header->created_ns;
-	ring_detach(&ring);
-	bool first = !d->ring_made_ns;
-	if (made_ns == d->ring_made_ns)
-		return;
-	d->ring_made_ns = made_ns;
-	for (struct domain *o = d->list; o && !first; o = o->next) {
-		o->sent = false;
-		o->before = true;
-	}
-}
-
 void domains_refresh(struct domains *d)
 {
-	struct record r;
+	bool again = teller_ring_is_new(&d->teller);
 
-	look_at_ring(d);
 	for (struct domain *o = d->list; o; o = o->next) {
+		o->before |= again;
+		o->sent &= !again;
 		if (!o->sent)
 			send_start(d, o);
 	}
-	begin_record(&r, RECORD_HELLO);
-	(void)put_into_ring(d, &r);
+	teller_hello(&d->teller);
 }
 
 void domains_stats(const struct domains *d, struct domains_stats *ret)
 {
 	*ret = (struct domains_stats){
-		.running = d->count, .sent = d->sent, .refused = d->refused};
+		.running = d->count,
+		.sent = d->teller.sent,
+		.refused = d->teller.refused,
+	};
 	for (const struct domain *o = d->list; o; o = o->next)
 		ret->unsent += !o->sent;
 }
@@ -415,5 +366,5 @@ int domains_hook(const struct domains_place *place, const char *xml, size_t len,
 	r.flags &= ~(uint32_t)RECORD_RUNNING;
 	rc = cgroup_final_counters(place->cgroupfd, "", &place->layout, r.cgroups,
 				   r.cgroup_count, &known, &r.counters, err);
-	return rc < 0 ? rc : send_record(place->ring, &r, err);
+	return rc < 0 ? rc : teller_send_to(place->ring, &r, err);
 }

@@ -559,11 +559,11 @@ privileges_test_LDFLAGS := -Wl,--wrap=syscall
 # contrib/libvirt, as far as it needs no libvirt
 ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
 TESTS += domain_group_test domain_xml_test domains_test
-domain_group_test_LIBS := liblibvirtwatch libbase
+domain_group_test_LIBS := liblibvirtwatch libadapter libbase
 domain_group_test_PKGS := libxml-2.0
-domain_xml_test_LIBS := liblibvirtwatch libbase
+domain_xml_test_LIBS := liblibvirtwatch libadapter libbase
 domain_xml_test_PKGS := libxml-2.0
-domains_test_LIBS := liblibvirtwatch libbase
+domains_test_LIBS := liblibvirtwatch libadapter libbase
 domains_test_PKGS := libxml-2.0
 endif
 # contrib/k8s/admission
