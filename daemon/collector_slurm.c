@@ -260,8 +260,10 @@ static void set_memory(const struct slurm *s, const struct unit *unit,
 		       const struct cgroup_memory *m, struct unit_values *out)
 {
 	bool v2 = s->env->cgroups.unified_only;
-	uint64_t total =
-		or_host(m->limit_bytes, unit->memory_bytes, s->host_memory_bytes);
+	/* a pod may use more than it requests */
+	bool bound = unit->manager != MANAGER_K8S;
+	uint64_t total = or_host(m->limit_bytes, bound ? unit->memory_bytes : 0,
+				 s->host_memory_bytes);
 
 	unit_values_set(out, COL_MEMORY_RSS, m->rss_bytes);
 	unit_values_set(out, COL_MEMORY_CACHE, m->cache_bytes);
@@ -402,9 +404,9 @@ static void read_unit_cpus(const struct slurm *s, struct job_view *v,
 	}
 	/* a VM may run on all CPUs of the host, but has its own number of them */
 	bool by_group = v->cpus && unit->manager == MANAGER_SLURM;
-	cpus = by_group || !unit->cpus ? v->cpus : unit->cpus;
-	if (cpus)
-		unit_values_set(out, COL_CPUS, cpus);
+	uint64_t mcpus = by_group || !unit->cpus ? v->cpus * 1000ull : unit_mcpus(unit);
+	if (mcpus)
+		unit_values_set(out, COL_CPUS, mcpus);
 }
 
 static int read_job(const struct slurm *s, const struct unit *unit, struct job_view *v,

@@ -18,6 +18,7 @@ COLLECTOR(gpu, "false", "GPUs of the node, as their drivers tell of them.")
 COLLECTOR(hwmon, "false", "Power and energy sensors of the hwmon class.")
 COLLECTOR(infiniband, "false", "InfiniBand ports of the node.")
 COLLECTOR(ipmi_dcmi, "false", "Power of the node as its BMC says by IPMI (DCMI).")
+COLLECTOR(k8s, "false", "Pods of which ceems-k8s tells, one by one and summed.")
 COLLECTOR(libvirt, "false", "Virtual machines of which ceems-libvirt tells, one by one and "
 	"summed.")
 COLLECTOR(meminfo, "true", "Memory of the node.")

@@ -34,7 +34,7 @@ static const struct export_column unit_columns[UNIT_COLUMNS] = {
 		 0},
 	[COL_CPUS] = {{"ceems_compute_unit_cpus", PROM_GAUGE,
 		       "CPUs of the unit (cpuset, else what Slurm allocated)"},
-		      0},
+		      3},
 	[COL_CPU_PSI] = {{"ceems_compute_unit_cpu_psi_seconds", PROM_GAUGE,
 			  "Time for which all tasks of the unit waited for CPU "
 			  "(cpu.pressure full)"},

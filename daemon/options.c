@@ -184,6 +184,25 @@ const struct conf_opt options_table[] = {
 	ROW("collector.slurm.slurmd-path", CONF_STRING, slurmd_path, "slurmd",
 	    "The slurmd that is asked for the node's GPUs, with slurmd -G."),
 
+	ROW("collector.k8s.psi-metrics", CONF_BOOL, k8s_psi, "false",
+	    "Also export pressure stall times of pods."),
+	ROW("collector.k8s.kubeconfig.file", CONF_STRING, k8s_kubeconfig, "",
+	    "Accepted, not read: ceems-k8s asks the API server, with an option of this "
+	    "name."),
+	ROW("collector.k8s.kubelet-podresources-socket.file", CONF_STRING, k8s_socket,
+	    "/var/lib/kubelet/pod-resources/kubelet.sock",
+	    "Accepted, not read: ceems-k8s asks kubelet."),
+	ROW("collector.k8s.kube-config-file", CONF_STRING, k8s_kubeconfig, "",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.k8s.kubeconfig.file"),
+	ROW("collector.k8s.kubeconfig-file", CONF_STRING, k8s_kubeconfig, "",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.k8s.kubeconfig.file"),
+	ROW("collector.k8s.kubelet-socket-file", CONF_STRING, k8s_socket,
+	    "/var/lib/kubelet/pod-resources/kubelet.sock", "Other spelling.",
+	    .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "collector.k8s.kubelet-podresources-socket.file"),
+
 	ROW("collector.libvirt.swap-memory-metrics", CONF_BOOL, libvirt_swap, "false",
 	    "Also export swap of virtual machines."),
 	ROW("collector.libvirt.psi-metrics", CONF_BOOL, libvirt_psi, "false",
@@ -383,7 +402,6 @@ const struct conf_opt options_table[] = {
 	    .max = 65536),
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
-	LATER("collector.k8s"),
 	LATER("collector.libvirt.blkio-metrics"),
 	LATER("discoverer"),
 	LATER("profiling"),

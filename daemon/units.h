@@ -151,6 +151,18 @@ struct units_policy {
 /* A unit without an extern step has ended when no step has run for this long. */
 #define UNITS_GRACE_MS 10000u
 
+/* A unit's CPUs in thousandths: a pod may have requested 250 of them. */
+static inline uint64_t unit_mcpus(const struct unit *u)
+{
+	return u->flags & RECORD_MILLICPUS ? u->cpus : u->cpus * 1000ull;
+}
+
+/* Whole CPUs, rounded up. */
+static inline uint32_t unit_cpus(const struct unit *u)
+{
+	return (uint32_t)((unit_mcpus(u) + 999) / 1000);
+}
+
 struct units;
 
 /* Maps dir/units, mode 0600. It is created if it is missing, damaged, or of another

@@ -118,7 +118,7 @@ static void put_leaver(struct units *u, uint32_t i)
 				  .ended_ns = unit->ended_boottime_ns,
 				  .cpu_ns = uncharged_cpu_ns(u, i),
 				  .alloc_kib = unit->memory_bytes / 1024,
-				  .alloc_mcpu = unit->cpus * 1000};
+				  .alloc_mcpu = unit_mcpus(unit)};
 
 	uint64_t leavers = *(volatile uint64_t *)&e->leavers;
 	if (leavers >= ENERGY_LEAVERS) {

@@ -4,6 +4,7 @@
 ARCHIVES += libgroups
 libgroups_LIBS := libdaemon
 libgroups_SRCS += daemon/groups/collector_ebpf.c
+libgroups_SRCS += daemon/groups/collector_k8s.c
 libgroups_SRCS += daemon/groups/collector_libvirt.c
 libgroups_SRCS += daemon/groups/collector_perf.c
 libgroups_SRCS += daemon/groups/counts_page_fill.c

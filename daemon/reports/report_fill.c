@@ -55,7 +55,7 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	r->gid = guess ? RECORD_NO_VAL : unit->gid;
 	r->array_job = unit->array_job;
 	r->array_task = unit->array_task;
-	r->cpus = unit->cpus;
+	r->cpus = unit_cpus(unit);
 	r->memory_bytes = unit->memory_bytes;
 	SET(r, gpus, unit->gpus);
 	SET(r, gpu_share, unit->gpu_share);
@@ -247,7 +247,7 @@ uint32_t report_fill_hash(const struct units *u, uint32_t i)
 		unit->restarts,     unit->uid,
 		unit->gid,          unit->array_job,
 		unit->array_task,   unit->het_job,
-		unit->cpus,         unit->marks & told,
+		unit_cpus(unit),    unit->marks & told,
 		unit->memory_bytes, unit->started_realtime_ns,
 	};
 	uint32_t h = crc32c(0, numbers, sizeof(numbers));

@@ -93,6 +93,7 @@ enum record_flag {
 	RECORD_SIGNALLED = 1 << 8,  /* exit_status is from a signal */
 	RECORD_RUNNING = 1 << 9, /* start: it ran before the adapter looked; what it has
 				    used by now is not of this moment */
+	RECORD_MILLICPUS = 1 << 10, /* cpus and step_cpus are thousandths */
 };
 
 /* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK

@@ -59,6 +59,9 @@ TESTS += spool_test
 spool_test_LIBS := libbase
 spool_test_LDFLAGS := -Wl,--wrap=pwrite,--wrap=ftruncate
 gpus_test_LIBS := libdaemon libbase
+TESTS += collector_k8s_test
+collector_k8s_test_LIBS := libgroups libdaemon libsources libconf libbase
+collector_k8s_test_PKGS := yaml-0.1
 TESTS += collector_libvirt_test
 collector_libvirt_test_LIBS := libgroups libdaemon libsources libconf libbase
 collector_libvirt_test_PKGS := yaml-0.1

@@ -168,7 +168,7 @@ static void an_old_spelling_sets_the_new_option_and_says_so(void **state)
 			assert_string_equal(*(char **)(void *)((char *)&o + a->off),
 					    "/memory");
 	}
-	assert_int_equal(seen, 7);
+	assert_int_equal(seen, 10);
 }
 
 static void disable_defaults_leaves_what_is_named(void **state)
@@ -216,7 +216,7 @@ static void what_cannot_be_is_refused_by_name(void **state)
 		{"--collector.netdev.device-exclude=eth[", "device-exclude=eth["},
 		{"--collector.netdev.device-include=^eth\\d+$", "write [0-9]"},
 		{"--collector.netdev.device-exclude=\\\\\\pL", "\\p is not known"},
-		{"--collector.k8s", "collector.k8s"}, /* of a later version */
+		{"--discoverer", "discoverer"}, /* of a later version */
 		{"--unit.capacity=1", "unit.capacity"},
 		{"--collector.ipmi_dcmi.cmd=ipmitool",
 		 "must begin with an absolute path"},
