@@ -59,6 +59,7 @@ include aggregator/ingest/module.mk
 include aggregator/module.mk
 include cli/module.mk
 include contrib/adapter/module.mk
+include contrib/k8s/module.mk
 include contrib/libvirt/module.mk
 include contrib/k8s/admission/module.mk
 include contrib/module.mk

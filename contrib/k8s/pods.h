@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CONTRIB_K8S_PODS_H
+#define CEEMS_CONTRIB_K8S_PODS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/cgroup.h"
+#include "lib/records/record.h"
+
+/*
+ * The pods of this node, and what the ring has been told of them. One thread.
+ *
+ * A pod runs while its control group exists: that comes from the node itself, needs no
+ * right and no answer of anybody, and is in time for a pod of a second. Names,
+ * requests and devices come from kubelet or the API server, before or after. A start
+ * that cannot be sent is tried again at each pods_refresh(). A stop that is lost is
+ * noticed by ceemsd: the group is gone.
+ */
+#define PODS_MAX 16384u
+#define POD_NAME_SIZE 254u     /* of a pod, DNS-1123 subdomain */
+#define POD_NAMESPACE_SIZE 64u /* DNS-1123 label */
+
+struct pods_place {
+	int cgroupfd; /* borrowed */
+	struct cgroup_layout layout;
+	const char *ring; /* path */
+};
+
+/* What kubelet or the API server says of one. */
+struct pod_info {
+	char uid[CGROUP_POD_UID_SIZE]; /* of its control group: for a static pod not the
+					  API's */
+	char namespace[POD_NAMESPACE_SIZE], name[POD_NAME_SIZE];
+	bool failed;           /* its phase */
+	bool finished;         /* Succeeded or Failed: it holds no devices */
+	uint64_t cpu_milli;    /* requested, else the limit; 0: none */
+	uint64_t memory_bytes; /* the same */
+};
+
+struct pods_stats {
+	uint32_t known;         /* all, with a control group or not */
+	uint32_t running;       /* with a control group */
+	uint32_t unsent;        /* of these, without a start in the ring */
+	uint32_t unnamed;       /* of these, of which nobody has told the name */
+	uint64_t sent, refused; /* records */
+};
+
+struct pods;
+
+struct pods *pods_new(const struct pods_place *place); /* NULL: no memory */
+void pods_free(struct pods *p);                        /* accepts NULL */
+
+/* Its control group is there, at this path from the mount, in the hierarchies of these
+ * bits (enum record_cgroup_bit). before: it may have run for long before this moment.
+ * Told again with the same group it is nothing. */
+void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t bits,
+		    bool before);
+/* Its group is gone. counters: the last ones, NULL: not known. */
+void pods_end_group(struct pods *p, const char *uid, const char *path,
+		    const struct record_counters *counters);
+/* A list of groups: those not seen between the two are gone. */
+void pods_list_groups_begin(struct pods *p);
+void pods_list_groups_end(struct pods *p);
+
+/* What a source says of it: the last word counts. source: its number, less than
+ * PODS_SOURCES. */
+#define PODS_SOURCES 2u
+void pods_see_info(struct pods *p, unsigned source, const struct pod_info *info);
+/* The source has it no more. It runs while its group is there. */
+void pods_drop_info(struct pods *p, unsigned source, const char *uid);
+void pods_list_infos_begin(struct pods *p, unsigned source);
+void pods_list_infos_end(struct pods *p, unsigned source);
+
+/* Devices of the one live pod of this name; none or several: nothing happens, as after
+ * a pod of a StatefulSet was made again and the list is of the one before. */
+void pods_list_devices_begin(struct pods *p);
+void pods_see_devices(struct pods *p, const char *namespace, const char *name,
+		      const struct record_device *devices, uint32_t count);
+void pods_list_devices_end(struct pods *p);
+
+/* Sends what could not be sent, all of it again to a new ring, and a sign of life. */
+void pods_refresh(struct pods *p);
+void pods_stats(const struct pods *p, struct pods_stats *ret);
+
+#endif
