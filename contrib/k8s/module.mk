@@ -4,5 +4,6 @@
 ifeq ($(HAVE_YAML),1)
 ARCHIVES += libk8swatch
 libk8swatch_LIBS := libadapter
+libk8swatch_SRCS += contrib/k8s/pod_tree.c
 libk8swatch_SRCS += contrib/k8s/pods.c
 endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contrib/k8s/pod_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/log.h"
+
+#define FOLDERS_MAX 15u
+#define ENTRIES_MAX 100000u /* of one folder */
+#define READS_MAX 64u       /* of events at a time: others wait for us, too */
+#define PATH_SIZE (RECORD_CGROUP_MAX + 64u)
+#define EVENTS_FILE "cgroup.events"
+
+static const uint32_t hierarchies[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
+				       CGROUP_CPU,     CGROUP_BLKIO,  CGROUP_CPUSET,
+				       CGROUP_PIDS,    CGROUP_FREEZER};
+#define HIERARCHIES (sizeof(hierarchies) / sizeof(hierarchies[0]))
+
+struct folder {
+	char path[RECORD_CGROUP_MAX]; /* from the mount of a hierarchy */
+	int wd;                       /* -1: not watched */
+};
+
+/* A pod's cgroup.events (v2): when its last process has ended its group is still there
+ * for a moment, and is read. */
+struct last_look {
+	struct last_look *next;
+	int wd;
+	char uid[CGROUP_POD_UID_SIZE];
+	struct record_counters counters; /* COUNTERS_NONE: not yet */
+	char path[];
+};
+
+struct pod_tree {
+	struct pods_place place;
+	struct pods *pods;
+	int fd;
+	uint32_t hierarchy; /* enum record_cgroup_bit; 0: not found yet */
+	struct folder folders[FOLDERS_MAX];
+	unsigned count;
+	bool overflow;
+	struct last_look *looks;
+	bool no_looks; /* they failed: no more watches */
+};
+
+/* root, and the folders of the two classes below it: "/kubepods/burstable", or with
+ * systemd "/kubepods.slice/kubepods-burstable.slice". Guaranteed pods are in root. */
+static void add_root(struct pod_tree *t, const char *root)
+{
+	static const char *const classes[] = {"burstable", "besteffort"};
+	const char *base = strrchr(root, '/');
+	size_t len = base ? strlen(base + 1) : 0;
+	bool slice = len > 6 && strcmp(base + 1 + len - 6, ".slice") == 0;
+
+	if (!base || t->count + 3 > FOLDERS_MAX || strlen(root) > 100)
+		return;
+	for (unsigned i = 0; i < 3; i++) {
+		struct folder *f = &t->folders[t->count++];
+		f->wd = -1;
+		if (i == 0)
+			(void)snprintf(f->path, sizeof(f->path), "%s", root);
+		else if (slice)
+			(void)snprintf(f->path, sizeof(f->path), "%s/%.*s-%s.slice",
+				       root, (int)(len - 6), base + 1, classes[i - 1]);
+		else
+			(void)snprintf(f->path, sizeof(f->path), "%s/%s", root,
+				       classes[i - 1]);
+	}
+}
+
+int pod_tree_new(const struct pods_place *place, const char *root, struct pods *p,
+		 struct pod_tree **ret, struct err *err)
+{
+	struct pod_tree *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return err_set(err, -ENOMEM, "out of memory");
+	t->place = *place;
+	t->pods = p;
+	t->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (t->fd < 0) {
+		int rc = -errno;
+		free(t);
+		return err_set(err, rc, "inotify: %s: pods cannot be watched",
+			       strerror(-rc));
+	}
+	if (*root) {
+		add_root(t, root);
+	} else {
+		add_root(t, "/kubepods");
+		add_root(t, "/kubepods.slice");
+		add_root(t, "/kubelet/kubepods");
+		add_root(t, "/kubelet.slice/kubelet-kubepods.slice"); /* kind */
+	}
+	*ret = t;
+	return 0;
+}
+
+void pod_tree_free(struct pod_tree *t)
+{
+	if (!t)
+		return;
+	while (t->looks) {
+		struct last_look *next = t->looks->next;
+		free(t->looks);
+		t->looks = next;
+	}
+	close(t->fd);
+	free(t);
+}
+
+int pod_tree_fd(const struct pod_tree *t)
+{
+	return t->fd;
+}
+
+/* "HIERARCHY/PATH" below cgroupfd. False: there is none, or it is too long. */
+static bool print_path(const struct pod_tree *t, uint32_t bit, const char *path,
+		       const char *file, char *ret)
+{
+	const char *dir = cgroup_dir(&t->place.layout, bit);
+	int n = snprintf(ret, PATH_SIZE, "%s%s%s%s", dir, path, *file ? "/" : "", file);
+
+	return *dir && n > 0 && (size_t)n < PATH_SIZE;
+}
+
+static bool is_folder(const struct pod_tree *t, uint32_t bit, const char *path)
+{
+	char full[PATH_SIZE];
+	struct stat st;
+
+	return print_path(t, bit, path, "", full) &&
+	       fstatat(t->place.cgroupfd, full, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* ---- last counters --------------------------------------------------------------- */
+
+static int watch_file(struct pod_tree *t, const char *below, uint32_t mask)
+{
+	char full[PATH_SIZE + 40];
+
+	/* inotify has no *at() */
+	(void)snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", t->place.cgroupfd,
+		       below);
+	return inotify_add_watch(t->fd, full, mask);
+}
+
+static void begin_look(struct pod_tree *t, const char *uid, const char *path)
+{
+	char file[PATH_SIZE];
+	size_t len = strlen(path) + 1;
+
+	if (t->no_looks || !print_path(t, CGROUP_UNIFIED, path, EVENTS_FILE, file))
+		return;
+	for (const struct last_look *l = t->looks; l; l = l->next) {
+		if (strcmp(l->path, path) == 0)
+			return;
+	}
+	int wd = watch_file(t, file, IN_MODIFY);
+	if (wd < 0) {
+		t->no_looks = errno == ENOSPC;
+		if (t->no_looks)
+			log_warn("fs.inotify.max_user_watches is reached: where the "
+				 "kernel program does not count, last counters are "
+				 "those of the last reading");
+		return;
+	}
+	struct last_look *l = calloc(1, sizeof(*l) + len);
+	if (!l)
+		return;
+	l->wd = wd;
+	(void)snprintf(l->uid, sizeof(l->uid), "%s", uid);
+	memcpy(l->path, path, len);
+	l->next = t->looks;
+	t->looks = l;
+}
+
+static struct last_look **find_look(struct pod_tree *t, int wd, const char *path)
+{
+	struct last_look **l = &t->looks;
+
+	while (*l && !(path ? strcmp((*l)->path, path) == 0 : (*l)->wd == wd))
+		l = &(*l)->next;
+	return l;
+}
+
+static bool is_populated(const struct pod_tree *t, const char *path)
+{
+	char file[PATH_SIZE], text[256];
+
+	return !print_path(t, CGROUP_UNIFIED, path, EVENTS_FILE, file) ||
+	       fs_read_at(t->place.cgroupfd, file, text, sizeof(text), NULL) < 0 ||
+	       !strstr(text, "populated 0");
+}
+
+/* The files that are read now are final: no process can come back but by kubelet, which
+ * has given up a pod without processes, or starts its next container, and then this is
+ * called again. */
+static void read_last(struct pod_tree *t, struct last_look *l)
+{
+	const struct cgroup_known known = {.has_cpu = false};
+	struct record r;
+
+	if (is_populated(t, l->path))
+		return;
+	record_init(&r, RECORD_STEP_STOP, MANAGER_K8S);
+	for (size_t i = 0; i < HIERARCHIES; i++)
+		(void)record_add_cgroup(&r, hierarchies[i], l->path);
+	(void)cgroup_final_counters(t->place.cgroupfd, "", &t->place.layout, r.cgroups,
+				    r.cgroup_count, &known, &l->counters, NULL);
+}
+
+static void end_look(struct pod_tree *t, const char *uid, const char *path)
+{
+	struct last_look **at = find_look(t, -1, path), *l = *at;
+	bool known = l && l->counters.source != COUNTERS_NONE;
+
+	pods_end_group(t->pods, uid, path, known ? &l->counters : NULL);
+	if (!l)
+		return;
+	*at = l->next;
+	free(l); /* the kernel has removed its watch */
+}
+
+/* ---- folders --------------------------------------------------------------------- */
+
+static bool find_uid(const struct folder *f, const char *name,
+		     char uid[CGROUP_POD_UID_SIZE], char path[RECORD_CGROUP_MAX])
+{
+	const char *base = strrchr(f->path, '/');
+	int n = snprintf(path, RECORD_CGROUP_MAX, "%s/%s", f->path, name);
+
+	return n > 0 && (size_t)n < RECORD_CGROUP_MAX &&
+	       cgroup_pod_uid(base ? base + 1 : "", name, uid);
+}
+
+/* The hierarchies in which pods are; their own groups there are made one after the
+ * other, and may come in a moment. */
+static uint32_t find_bits(const struct pod_tree *t, const struct folder *f)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < HIERARCHIES; i++) {
+		if (is_folder(t, hierarchies[i], f->path))
+			bits |= hierarchies[i];
+	}
+	return bits;
+}
+
+static void see_name(struct pod_tree *t, const struct folder *f, const char *name,
+		     bool before)
+{
+	char uid[CGROUP_POD_UID_SIZE], path[RECORD_CGROUP_MAX];
+
+	if (!find_uid(f, name, uid, path))
+		return;
+	pods_see_group(t->pods, uid, path, find_bits(t, f), before);
+	begin_look(t, uid, path);
+}
+
+static void list_folder(struct pod_tree *t, struct folder *f, bool before)
+{
+	char full[PATH_SIZE];
+	struct dirent *e;
+
+	if (!print_path(t, t->hierarchy, f->path, "", full))
+		return;
+	int fd = fs_opendir_at(t->place.cgroupfd, full, NULL);
+	auto_closedir DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	for (unsigned i = 0; d && i < ENTRIES_MAX && (e = readdir(d)); i++) {
+		if (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN)
+			see_name(t, f, e->d_name, before);
+	}
+}
+
+/* True: it is watched since now. */
+static bool watch_folder(struct pod_tree *t, struct folder *f)
+{
+	char full[PATH_SIZE];
+
+	if (f->wd >= 0 || !print_path(t, t->hierarchy, f->path, "", full))
+		return false;
+	f->wd = watch_file(t, full, IN_CREATE | IN_DELETE | IN_ONLYDIR);
+	return f->wd >= 0;
+}
+
+static bool find_hierarchy(struct pod_tree *t)
+{
+	for (size_t i = 0; i < HIERARCHIES && !t->hierarchy; i++) {
+		for (unsigned k = 0; k < t->count && !t->hierarchy; k++) {
+			if (is_folder(t, hierarchies[i], t->folders[k].path))
+				t->hierarchy = hierarchies[i];
+		}
+	}
+	return t->hierarchy != 0;
+}
+
+unsigned pod_tree_look(struct pod_tree *t, bool list, bool before)
+{
+	unsigned watched = 0;
+
+	if (!find_hierarchy(t))
+		return 0;
+	/* a look first: what is made while we list comes twice, not never */
+	for (unsigned i = 0; i < t->count; i++) {
+		list |= watch_folder(t, &t->folders[i]);
+		watched += t->folders[i].wd >= 0;
+	}
+	if (!list && !t->overflow)
+		return watched;
+	t->overflow = false;
+	pods_list_groups_begin(t->pods);
+	for (unsigned i = 0; i < t->count; i++)
+		list_folder(t, &t->folders[i], before);
+	pods_list_groups_end(t->pods);
+	return watched;
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+static struct folder *find_folder(struct pod_tree *t, int wd)
+{
+	for (unsigned i = 0; i < t->count; i++) {
+		if (t->folders[i].wd == wd)
+			return &t->folders[i];
+	}
+	return NULL;
+}
+
+static void take_event(struct pod_tree *t, const struct inotify_event *e)
+{
+	char uid[CGROUP_POD_UID_SIZE], path[RECORD_CGROUP_MAX];
+	struct folder *f = find_folder(t, e->wd);
+
+	if (e->mask & IN_Q_OVERFLOW) {
+		t->overflow = true;
+		return;
+	}
+	if (!f) {
+		struct last_look *l = *find_look(t, e->wd, NULL);
+		if (l && e->mask & IN_MODIFY)
+			read_last(t, l);
+		return;
+	}
+	if (e->mask & IN_IGNORED) { /* kubelet removes an empty folder of a class */
+		f->wd = -1;
+		return;
+	}
+	if (!e->len || !(e->mask & IN_ISDIR))
+		return;
+	if (e->mask & IN_CREATE)
+		see_name(t, f, e->name, false);
+	else if (e->mask & IN_DELETE && find_uid(f, e->name, uid, path))
+		end_look(t, uid, path);
+}
+
+void pod_tree_read(struct pod_tree *t)
+{
+	_Alignas(struct inotify_event) char data[16384];
+
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		ssize_t len = read(t->fd, data, sizeof(data));
+		if (len <= 0)
+			return;
+		for (const char *p = data; p < data + len;) {
+			const struct inotify_event *e = (const void *)p;
+			take_event(t, e);
+			p += sizeof(*e) + e->len;
+		}
+	}
+}
