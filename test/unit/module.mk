@@ -559,6 +559,11 @@ endif
 TESTS += privileges_test
 privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
+# contrib/k8s
+ifneq ($(filter libk8swatch,$(ARCHIVES)),)
+TESTS += pods_test
+pods_test_LIBS := libk8swatch libadapter libbase
+endif
 # contrib/libvirt, as far as it needs no libvirt
 ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
 TESTS += domain_group_test domain_xml_test domains_test
