@@ -23,7 +23,7 @@ docdir = $(PREFIX)/share/doc/ceems
 datadir = $(PREFIX)/share/ceems
 completiondir = $(PREFIX)/share/bash-completion/completions
 
-SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier ceems-opener ceems-gpu ceems-libvirt ceems_k8s_admission_controller redfish_proxy ceems_aggregator ceems_lb,$(PROGS))
+SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier ceems-opener ceems-gpu ceems-k8s ceems-libvirt ceems_k8s_admission_controller redfish_proxy ceems_aggregator ceems_lb,$(PROGS))
 BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
 MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)
@@ -75,6 +75,7 @@ install: all
 	$(if $(filter ceems-courier,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems-flush.service.in,$(unitdir)))
 	$(if $(filter ceems_aggregator,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems_aggregator.service.in,$(unitdir)))
 	$(if $(filter ceems_lb,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems_lb.service.in,$(unitdir)))
+	$(if $(filter ceems-k8s,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems-k8s.service.in,$(unitdir)))
 	$(if $(filter ceems-libvirt,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems-libvirt.service.in,$(unitdir)))
 	$(if $(filter ceems-libvirt,$(PROGS)),$(call install_template,contrib/libvirt/hook.in,$(datadir)/libvirt))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
@@ -101,7 +102,7 @@ uninstall:
 	rm -f "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
-	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems-flush.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(unitdir)/ceems_lb.service" "$(DESTDIR)$(unitdir)/ceems-libvirt.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
+	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems-flush.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(unitdir)/ceems_lb.service" "$(DESTDIR)$(unitdir)/ceems-k8s.service" "$(DESTDIR)$(unitdir)/ceems-libvirt.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"
 	rm -f $(foreach c,$(COMPLETIONS),"$(DESTDIR)$(completiondir)/$(notdir $(c))")
 	rm -rf "$(DESTDIR)$(plugindir)" "$(DESTDIR)$(docdir)" "$(DESTDIR)$(datadir)"
 

@@ -63,7 +63,7 @@ is "quickstart.md numbers its commands, fewer than 25" "$(sed -n 's/^\([0-9]*\)\
 if with ceems_aggregator; then
 	like "make says what it leaves out, and which package that wants" "$(make -s HAVE_PQ= all 2>&1)" 'left out: ceems_aggregator .*apt-get install libpq-dev'
 	make -s install HAVE_PQ= DESTDIR="$SCRATCH/less" PREFIX=/usr >"$SCRATCH/less.log" 2>&1
-	is "a unit whose program is not built is not installed" "$(cd "$SCRATCH/less/usr/lib/systemd/system" && echo *)" "ceems-courier.service ceems-flush.service $(! with ceems-libvirt || echo "ceems-libvirt.service ")ceems_lb.service ceemsd.service redfish_proxy.service"
+	is "a unit whose program is not built is not installed" "$(cd "$SCRATCH/less/usr/lib/systemd/system" && echo *)" "ceems-courier.service ceems-flush.service $(! with ceems-k8s || echo "ceems-k8s.service ")$(! with ceems-libvirt || echo "ceems-libvirt.service ")ceems_lb.service ceemsd.service redfish_proxy.service"
 else
 	skip "make says what it leaves out, and which package that wants" "not built here"
 fi

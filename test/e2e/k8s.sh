@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Pods of a real kubelet with containerd, without and with an API server: from their start to their last counters.
+. "$(dirname "$0")/../tap.sh"
+ceemsd=$BUILD/ceemsd k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
+[ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
+[ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
+why=$("$rig" make) || skip_all "$why"
+why=$("$rig" possible) || skip_all "$why"
+cd "$SCRATCH" || exit 1
+name=ceemstest-k8s-$$ run=$SCRATCH/run node=$SCRATCH/node
+export CEEMS_PATH_RUNDIR=$run
+mkdir -p "$node" "$run"
+test_cleanup() {
+	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
+	for _ in {1..100}; do
+		"$rig" clean "$name"
+		[ -n "$(find /sys/fs/cgroup -type d -path "*/$name*" 2>/dev/null | head -1)" ] || break
+		sleep 0.1
+	done
+}
+api=
+command -v etcd >/dev/null && api=api
+"$rig" run "$node" "$name" $api >node.log 2>&1 </dev/null &
+rig_pid=$!
+started $rig_pid
+there() { [ -n "$(find /sys/fs/cgroup -maxdepth 4 -type d -path "*/$name/kubepods/burstable" 2>/dev/null | head -1)" ]; }
+
+port=$(free_port) || exit 1
+ebpf=()
+[ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1 && ebpf=(--collector.ebpf)
+"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --energy.interval=1s \
+	--security.drop-privileges=false --unit.linger=10m ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
+started $!
+ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+# before kubelet: it waits for it
+"$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s >adapter.log 2>&1 </dev/null &
+started $!
+ok "a real kubelet is up" wait_for 120 there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
+ok "ceems-k8s, which was started before, finds its control groups" wait_for 20 grep -q "control groups are there: 0 pods run" adapter.log
+
+scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
+value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
+# METRIC LABEL VALUE: a scrape has it
+shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
+cpu_us() { awk -v u="$1" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
+pods() { find /sys/fs/cgroup -type d -path "*/$name/kubepods/*" -name 'pod*' -printf '%f\n' 2>/dev/null | sort -u | sed 's/^pod//'; }
+busy='i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 1'
+# NAME NAMESPACE COMMAND [RESOURCES]
+pod() {
+	cat <<-END
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: "$1", namespace: "$2"}
+		spec: {nodeName: labnode, hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: Never, ${5:-}
+		  containers: [{name: c1, image: "localhost/bb:1", imagePullPolicy: Never, command: [sh, -c, '$3'], resources: {${4:-}}}]}
+	END
+}
+# what the last look at each pod's group saw: UID CPU-us PEAK, from when it was empty until it was removed
+(
+	while sleep 0.02; do
+		for e in /sys/fs/cgroup/unified/"$name"/kubepods/{,burstable/,besteffort/}pod*/cgroup.events /sys/fs/cgroup/"$name"/kubepods/{,burstable/,besteffort/}pod*/cgroup.events; do
+			[ -e "$e" ] && grep -qs '^populated 0' "$e" || continue
+			d=${e%/cgroup.events} peak=
+			us=$(sed -n 's/^usage_usec //p' "$d/cpu.stat" 2>/dev/null)
+			v1=/sys/fs/cgroup/memory/${d#/sys/fs/cgroup/unified/}
+			peak=$(cat "$v1/memory.max_usage_in_bytes" 2>/dev/null || cat "$d/memory.peak" 2>/dev/null)
+			v1=/sys/fs/cgroup/cpuacct/${d#/sys/fs/cgroup/unified/}
+			ns=$(cat "$v1/cpuacct.usage" 2>/dev/null) && us=$((ns / 1000))
+			[ "${us:-0}" -lt 1000 ] || [ -z "$peak" ] || [ ! -d "$d" ] || echo "$us $peak" >"last.${d##*/pod}"
+		done
+	done
+) &
+started $!
+
+# ---- a static pod
+pod static kube-system "$busy" 'requests: {cpu: 100m, memory: 16Mi}, limits: {memory: 64Mi}' >"$node/manifests/static.yaml"
+has_one() { scrape && [ "$(value ceems_units_started_total k8s)" = 1 ]; }
+ok "a static pod is a unit" wait_for 60 has_one || {
+	{ cat adapter.log; tail -n 3 "$node/kubelet.log"; } | cut -c1-300 | sed 's/^/# /'
+	tap_done
+}
+hash=$(grep -o '^ceems_compute_unit_cpu_user_seconds_total{manager="k8s".*uuid="[^"]*"' body | sed 's/.*uuid="//; s/"$//')
+like "its id is that of its control group, a hash" "$hash" '^[0-9a-f]{32}$'
+ended() { scrape && [ "$(value ceems_steps_ended_total k8s)" = "$1" ]; }
+ok "it ends" wait_for 90 ended 1
+exact() { scrape && [ -e "last.$1" ] && [ "$(cpu_us "$1") $(value ceems_compute_unit_memory_peak_bytes "$1")" = "$(cat "last.$1")" ]; }
+ok "its CPU time and memory are its control group's, to the microsecond and byte" wait_for 15 exact "$hash" ||
+	echo "# $(cpu_us "$hash") $(value ceems_compute_unit_memory_peak_bytes "$hash") of $(cat "last.$hash")"
+is "pause containers and classes are no units" "$(grep -c '^ceems_compute_unit_cpu_user_seconds_total{manager="k8s"' body)" 1
+rm "$node/manifests/static.yaml"
+
+# ---- kubelet is restarted; ceemsd notices nothing
+kubelet() { # its process here: the file has its number in the node's own namespace
+	for p in /proc/[0-9]*; do
+		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/kubelet.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kubelet ] && echo "${p#/proc/}"
+	done | head -1
+}
+pod other kube-system 'sleep 1000' >"$node/manifests/other.yaml"
+two() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 1 ]; }
+ok "a second pod runs" wait_for 60 two
+kill "$(kubelet)"
+sleep 3
+scrape
+is "a restart of kubelet ends no pod and starts none" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_steps_started_total k8s)" "1 2"
+rm "$node/manifests/other.yaml"
+ok "it ends when its manifest is gone" wait_for 90 ended 2
+tap_done
