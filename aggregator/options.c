@@ -183,6 +183,11 @@ const struct conf_opt options_table[] = {
 	    "Who may send completion records: munge:USER (SlurmUser, name or number), "
 	    "certificate:NAME or token:NAME, each with @ADDRESS or @RANGE or not. May "
 	    "be given several times."),
+	ROW("ingest.claims-from", CONF_LIST, ingest_claims_from, "",
+	    "Who may send the claims of Kubernetes' admission webhook, which say whose "
+	    "pods are: as in ingest.jobs-from. None given: nobody. May be given "
+	    "several "
+	    "times."),
 	ROW("ingest.token-file", CONF_STRING, ingest_token_file, "",
 	    "File with tokens, one in a line, that may send reports (Authorization: "
 	    "Bearer), of 16 characters or more: TOKEN of any node, NODE TOKEN of that "

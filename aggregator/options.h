@@ -55,8 +55,8 @@ struct options {
 
 	bool ingest_munge;
 	char *ingest_munge_socket, *ingest_token_file;
-	struct conf_list ingest_users, ingest_jobs_from, ingest_client_names,
-		ingest_clusters;
+	struct conf_list ingest_users, ingest_jobs_from, ingest_claims_from,
+		ingest_client_names, ingest_clusters;
 	struct conf_list emissions_zones, emissions_pue;
 	EMISSION_OPTION_MEMBERS;
 	uint64_t linker_grace_ms, linker_lost_ms, rollup_delay_ms;

@@ -531,6 +531,8 @@ static struct sender_params sender_options(const struct options *o)
 		.user_count = o->ingest_users.count,
 		.jobs_from = (const char *const *)o->ingest_jobs_from.items,
 		.jobs_from_count = o->ingest_jobs_from.count,
+		.claims_from = (const char *const *)o->ingest_claims_from.items,
+		.claims_from_count = o->ingest_claims_from.count,
 		.clusters = (const char *const *)o->ingest_clusters.items,
 		.cluster_count = o->ingest_clusters.count,
 		.token_file = o->ingest_token_file,

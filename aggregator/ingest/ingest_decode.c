@@ -28,6 +28,18 @@ static int decode_job_record(const void *record, size_t len,
 	return rc;
 }
 
+static int decode_claim(const void *record, size_t len,
+			const struct ingest_rules *rules, struct ingest_push *p,
+			struct err *err)
+{
+	struct claim c;
+
+	if (claim_decode(record, len, &c, err) < 0)
+		return -EINVAL;
+	int rc = rules->may ? ingest_may_claim(rules->may, c.cluster, err) : 0;
+	return rc < 0 ? rc : ingest_claim(&c, rules, p, err);
+}
+
 static int decode_one_record(const void *record, size_t len,
 			     const struct ingest_rules *rules, struct report *scratch,
 			     struct ingest_push *p, struct err *err)
@@ -49,6 +61,8 @@ static int decode_one_record(const void *record, size_t len,
 		return ingest_report(scratch, rules, p, err);
 	case JOB_RECORD_TYPE:
 		return decode_job_record(record, len, rules, p, err);
+	case CLAIM_TYPE:
+		return decode_claim(record, len, rules, p, err);
 	default:
 		return err_set(err, -EINVAL, "unknown type of record: %u", type);
 	}
@@ -56,13 +70,13 @@ static int decode_one_record(const void *record, size_t len,
 
 /* Marks the rows before a record, to undo one that is refused half-way */
 struct mark {
-	uint32_t intervals, nodes, steps, jobs;
+	uint32_t intervals, nodes, steps, jobs, claims;
 };
 
 static struct mark mark_set(const struct ingest_push *p)
 {
 	return (struct mark){p->interval_count, p->node_count, p->step_count,
-			     p->job_count};
+			     p->job_count, p->claim_count};
 }
 
 static void mark_back(struct ingest_push *p, const struct mark *m)
@@ -71,6 +85,7 @@ static void mark_back(struct ingest_push *p, const struct mark *m)
 	p->node_count = m->nodes;
 	p->step_count = m->steps;
 	p->job_count = m->jobs;
+	p->claim_count = m->claims;
 }
 
 /* A sender's clocks are not a record of a unit and are not counted. */

@@ -6,6 +6,7 @@
 #include "aggregator/ingest/ingest_may.h"
 #include "aggregator/ingest/ingest_place.h"
 #include "aggregator/ingest/ingest_rows.h"
+#include "lib/records/claim.h"
 #include "lib/records/job.h"
 #include "lib/records/report.h"
 
@@ -38,6 +39,9 @@ int ingest_report(struct report *r, const struct ingest_rules *rules,
 		  struct ingest_push *p, struct err *err); /* moves r's times */
 int ingest_job(const struct job *j, const struct ingest_rules *rules,
 	       struct ingest_push *p, struct err *err);
+
+int ingest_claim(const struct claim *c, const struct ingest_rules *rules,
+		 struct ingest_push *p, struct err *err);
 
 /* The time frame of a push. Borrows p's clock. */
 struct ingest_place ingest_place_of(const struct ingest_rules *rules,

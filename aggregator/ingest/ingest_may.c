@@ -149,3 +149,16 @@ int ingest_may_job(const struct ingest_may *may, const char *cluster, struct err
 			       word_of(p, who, sizeof(who)));
 	return check_cluster(may, cluster, err);
 }
+
+int ingest_may_claim(const struct ingest_may *may, const char *cluster, struct err *err)
+{
+	const struct ingest_party *p = may->party;
+	char who[200];
+
+	if (!p->claims)
+		return err_set(err, -EACCES,
+			       "%s may not send claims of an admission webhook "
+			       "(ingest.claims-from)",
+			       word_of(p, who, sizeof(who)));
+	return check_cluster(may, cluster, err);
+}

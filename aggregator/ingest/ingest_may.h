@@ -24,8 +24,8 @@ struct ingest_party {
 	size_t name_count;
 	bool has_peer;
 	struct netaddr peer;
-	bool reports, jobs; /* whether it may send them */
-	bool any_node;      /* may also report for other nodes */
+	bool reports, jobs, claims; /* whether it may send them */
+	bool any_node;              /* may also report for other nodes */
 	/* MUNGE: whether a node is the host that made the credential: 1, 0, or
 	 * -EHOSTDOWN: unknown at present */
 	int (*is_host)(void *arg, const char *node, struct err *err);
@@ -49,6 +49,8 @@ struct ingest_may {
 int ingest_may_report(const struct ingest_may *may, const char *cluster,
 		      const char *node, struct err *err);
 int ingest_may_job(const struct ingest_may *may, const char *cluster, struct err *err);
+int ingest_may_claim(const struct ingest_may *may, const char *cluster,
+		     struct err *err);
 
 /* Whether p is the listed party, connecting from an address that it lists. Accepts
  * PARTY_ADDRESS too. */

@@ -17,6 +17,7 @@ void ingest_push_done(struct ingest_push *p)
 	free(p->nodes);
 	free(p->steps);
 	free(p->jobs);
+	free(p->claims);
 	free(p->seen);
 	free(p->refusals);
 	free(p->moves);
@@ -27,16 +28,17 @@ void ingest_push_done(struct ingest_push *p)
 
 uint32_t ingest_push_rows(const struct ingest_push *p)
 {
-	return p->interval_count + p->node_count + p->step_count + p->job_count;
+	return p->interval_count + p->node_count + p->step_count + p->job_count +
+	       p->claim_count;
 }
 
 size_t ingest_push_bytes(const struct ingest_push *p)
 {
 	return sizeof(*p) + p->interval_cap * sizeof(*p->intervals) +
 	       p->node_cap * sizeof(*p->nodes) + p->step_cap * sizeof(*p->steps) +
-	       p->job_cap * sizeof(*p->jobs) + p->seen_cap * sizeof(*p->seen) +
-	       p->refusal_cap * sizeof(*p->refusals) + p->move_cap * sizeof(*p->moves) +
-	       p->texts.cap;
+	       p->job_cap * sizeof(*p->jobs) + p->claim_cap * sizeof(*p->claims) +
+	       p->seen_cap * sizeof(*p->seen) + p->refusal_cap * sizeof(*p->refusals) +
+	       p->move_cap * sizeof(*p->moves) + p->texts.cap;
 }
 
 const char *ingest_push_text(const struct ingest_push *p, ingest_text t)
@@ -116,6 +118,11 @@ struct ingest_node *ingest_push_node(struct ingest_push *p)
 struct ingest_step *ingest_push_step(struct ingest_push *p)
 {
 	return GROW(p, step);
+}
+
+struct ingest_claim *ingest_push_claim(struct ingest_push *p)
+{
+	return GROW(p, claim);
 }
 
 struct ingest_job *ingest_push_job(struct ingest_push *p)

@@ -88,6 +88,10 @@ struct ingest_job {
 	uint64_t submitted_s, part_s;
 };
 
+struct ingest_claim {
+	ingest_text row; /* JSON: an element of k8s_claims() */
+};
+
 /* A node that has been heard of */
 struct ingest_seen {
 	ingest_text manager, cluster, node;
@@ -113,13 +117,14 @@ struct ingest_push {
 	struct ingest_node *nodes;
 	struct ingest_step *steps;
 	struct ingest_job *jobs;
+	struct ingest_claim *claims;
 	struct ingest_seen *seen;
 	struct ingest_refusal *refusals;
 	struct ingest_move *moves;
-	uint32_t interval_count, node_count, step_count, job_count, seen_count,
-		refusal_count, move_count;
-	uint32_t interval_cap, node_cap, step_cap, job_cap, seen_cap, refusal_cap,
-		move_cap;
+	uint32_t interval_count, node_count, step_count, job_count, claim_count,
+		seen_count, refusal_count, move_count;
+	uint32_t interval_cap, node_cap, step_cap, job_cap, claim_cap, seen_cap,
+		refusal_cap, move_cap;
 	uint32_t records, accepted, refused;
 	bool no_memory; /* out of memory: not to be used */
 	bool entangled; /* the place of a report depends on others of the push */
@@ -159,6 +164,7 @@ struct ingest_interval *ingest_push_interval(struct ingest_push *p);
 struct ingest_node *ingest_push_node(struct ingest_push *p);
 struct ingest_step *ingest_push_step(struct ingest_push *p);
 struct ingest_job *ingest_push_job(struct ingest_push *p);
+struct ingest_claim *ingest_push_claim(struct ingest_push *p);
 /* That of the instance, made with it if there is none; NULL: no memory. */
 struct ingest_move *ingest_push_move(struct ingest_push *p, int64_t instance);
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,

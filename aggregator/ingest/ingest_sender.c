@@ -25,11 +25,12 @@
 #define TOKEN_MIN 16u
 #define HASH_BYTES 32u
 
-/* An account of --ingest.user or of --ingest.jobs-from */
+/* An account of --ingest.user, --ingest.jobs-from or --ingest.claims-from */
 struct account {
 	struct party party; /* its uid is known, or it is left out */
 	bool any_node;
 	bool left_out;
+	bool claims;           /* of --ingest.claims-from */
 	char word[WORD_BYTES]; /* option and text, for words */
 };
 
@@ -132,21 +133,22 @@ static int read_users(struct sender *s, struct err *err)
 	return 0;
 }
 
-static int read_jobs_from(struct sender *s, struct err *err)
+/* Those of a list that may send what no node sends. */
+static int read_named(struct sender *s, const char *const *list, size_t count,
+		      bool claims, struct err *err)
 {
-	const struct sender_params *p = &s->params;
+	const char *option = claims ? "ingest.claims-from" : "ingest.jobs-from";
 
-	for (size_t i = 0; i < p->jobs_from_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct account *a = &s->jobs[s->job_count];
 		if (s->job_count == JOBS_FROM_MAX)
-			return err_set(err, -EINVAL, "ingest.jobs-from: at most %d",
+			return err_set(err, -EINVAL, "%s: at most %d", option,
 				       JOBS_FROM_MAX);
-		if (party_parse(p->jobs_from[i],
-				PARTY_MUNGE | PARTY_TOKEN | PARTY_CERTIFICATE,
+		if (party_parse(list[i], PARTY_MUNGE | PARTY_TOKEN | PARTY_CERTIFICATE,
 				&a->party, err) < 0)
-			return err_prefix(err, -EINVAL, "ingest.jobs-from");
-		snprintf(a->word, sizeof(a->word), "ingest.jobs-from: %.120s",
-			 p->jobs_from[i]);
+			return err_prefix(err, -EINVAL, "%s", option);
+		snprintf(a->word, sizeof(a->word), "%s: %.120s", option, list[i]);
+		a->claims = claims;
 		s->job_count++;
 	}
 	return 0;
@@ -177,7 +179,11 @@ int sender_new(const struct sender_params *params, struct sender **ret, struct e
 	s->params = *params;
 	pthread_rwlock_init(&s->lock, NULL);
 	int rc = read_users(s, err);
-	rc = rc ? rc : read_jobs_from(s, err);
+	rc = rc ? rc
+		: read_named(s, params->jobs_from, params->jobs_from_count, false, err);
+	rc = rc ? rc
+		: read_named(s, params->claims_from, params->claims_from_count, true,
+			     err);
 	rc = rc ? rc : read_clusters(s, err);
 	if (rc == 0) {
 		rc = sender_reload(s, err);
@@ -282,7 +288,8 @@ static void add_jobs(const struct sender *s, struct ingest_party *p)
 		const struct party *from = &s->jobs[i].party;
 		if (s->jobs[i].left_out || !ingest_party_is(p, from))
 			continue;
-		p->jobs = true;
+		p->claims |= s->jobs[i].claims;
+		p->jobs |= !s->jobs[i].claims;
 		if (p->kind == PARTY_MUNGE)
 			snprintf(p->name, sizeof(p->name), "%s", from->name);
 	}
@@ -316,7 +323,7 @@ int sender_admit(const struct sender *s, const struct sender_facts *f,
 		p->name_count = f->name_count;
 		add_names(s, p);
 		add_jobs(s, p);
-		return p->reports || p->jobs
+		return p->reports || p->jobs || p->claims
 			       ? 0
 			       : err_set(err, -EACCES,
 					 "the sender has not proved who it is");
@@ -423,11 +430,11 @@ int sender_may(const struct sender *s, const struct munge_facts *m,
 			    netaddr_equal(&m->origin, &unspecified)))
 		proof->host = p->peer;
 	add_rights(s, p);
-	return p->reports || p->jobs
+	return p->reports || p->jobs || p->claims
 		       ? 0
 		       : err_set(err, -EPERM,
 				 "uid %u may not send reports (ingest.user, "
-				 "ingest.jobs-from)",
+				 "ingest.jobs-from, ingest.claims-from)",
 				 m->uid);
 }
 

@@ -39,6 +39,9 @@ struct sender_params {
 	/* Who may send completion records, as in lib/party.h */
 	const char *const *jobs_from;
 	size_t jobs_from_count;
+	/* Who may send claims of an admission webhook, the same */
+	const char *const *claims_from;
+	size_t claims_from_count;
 	const char *const *clusters; /* ingest_cluster_parse() */
 	size_t cluster_count;
 	const char *token_file; /* NULL or "": none. Lines TOKEN, NAME TOKEN, NAME=*

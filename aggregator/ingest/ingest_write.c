@@ -373,6 +373,28 @@ static int begin_group(struct pg *pg, struct ingest_write *w, struct err *err)
 	return 0;
 }
 
+/* Claims are rare: a statement for each push that has some. */
+static int write_claims(struct pg *pg, const struct ingest_push *p, struct err *err)
+{
+	static const struct pg_statement s = {"k8s_claims",
+					      "SELECT k8s_claims($1::jsonb)"};
+	auto_buf struct buf list = {.max = (size_t)128 << 20};
+	auto_pgresult PGresult *r = NULL;
+	struct pg_args a = PG_ARGS_INIT;
+
+	if (!p->claim_count)
+		return 0;
+	for (uint32_t i = 0; i < p->claim_count; i++) {
+		buf_putc(&list, i ? ',' : '[');
+		buf_puts(&list, ingest_push_text(p, p->claims[i].row));
+	}
+	buf_putc(&list, ']');
+	if (buf_error(&list))
+		return err_set(err, -ENOMEM, "out of memory");
+	pg_arg_text(&a, list.data);
+	return pg_run(pg, &s, &a, &r, err);
+}
+
 static int write_group_body(struct pg *pg, void *arg, struct err *err)
 {
 	struct ingest_write *w = arg;
@@ -407,8 +429,11 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 		rc = check_owners(pg, g, err);
 	if (rc == 0)
 		rc = check_places(pg, g, err);
-	for (uint32_t i = 0; rc == 0 && i < g->count; i++)
+	for (uint32_t i = 0; rc == 0 && i < g->count; i++) {
 		rc = note_foreign(pg, g->pushes[i], err);
+		if (rc == 0)
+			rc = write_claims(pg, g->pushes[i], err);
+	}
 	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &w->jobs);
 }
 

@@ -3,6 +3,7 @@
 # libingest: a batch as rows, without a database
 ARCHIVES += libingest
 libingest_LIBS := libaggregator
+libingest_SRCS += aggregator/ingest/ingest_claim.c
 libingest_SRCS += aggregator/ingest/ingest_decode.c
 libingest_SRCS += aggregator/ingest/ingest_job.c
 libingest_SRCS += aggregator/ingest/ingest_known.c

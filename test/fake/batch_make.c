@@ -14,6 +14,8 @@
  *
  * clock boottime=SECONDS realtime=SECONDS boot=ID node=NAME: of the sender, first
  *
+ * claim key=value ...: cluster kind uid namespace name owner controller by at
+ *
  * raw HEX: any bytes
  *
  * many N ...: the line N times, instances counted up
@@ -28,6 +30,7 @@
 #include "lib/fs.h"
 #include "lib/parse.h"
 #include "lib/records/batch.h"
+#include "lib/records/claim.h"
 #include "lib/records/job.h"
 #include "lib/records/report.h"
 #include "lib/records/report_clock.h"
@@ -225,6 +228,23 @@ static int make_job(const struct line *l, uint64_t more, unsigned char *out,
 	return job_encode(&j, out, size);
 }
 
+static int make_claim(const struct line *l, unsigned char *out, size_t size)
+{
+	static struct claim c;
+
+	memset(&c, 0, sizeof(c));
+	text(l, "cluster", "k1", c.cluster, sizeof(c.cluster));
+	text(l, "kind", "Pod", c.kind, sizeof(c.kind));
+	text(l, "uid", "", c.uid, sizeof(c.uid));
+	text(l, "namespace", "web", c.namespace, sizeof(c.namespace));
+	text(l, "name", "", c.name, sizeof(c.name));
+	text(l, "owner", "", c.owner, sizeof(c.owner));
+	text(l, "controller", "", c.controller, sizeof(c.controller));
+	c.by = (uint8_t)number(l, "by", CLAIM_BY_USER);
+	c.at_ns = number(l, "at", 1) * NS;
+	return claim_encode(&c, out, size);
+}
+
 static int make_raw(const struct line *l, unsigned char *out, size_t size)
 {
 	const char *hex = l->count > 1 ? l->words[1] : "";
@@ -246,6 +266,8 @@ static void add(struct batch *b, const struct line *l, uint64_t more)
 		n = make_job(l, more, out, sizeof(out));
 	else if (strcmp(l->words[0], "clock") == 0)
 		n = make_clock(l, out, sizeof(out));
+	else if (strcmp(l->words[0], "claim") == 0)
+		n = make_claim(l, out, sizeof(out));
 	else if (strcmp(l->words[0], "raw") == 0)
 		n = make_raw(l, out, sizeof(out));
 	else

@@ -91,7 +91,7 @@ FUZZERS += batch
 batch_fuzz_SRCS := lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 FUZZERS += ingest
-ingest_fuzz_SRCS := aggregator/ingest/ingest_decode.c aggregator/ingest/ingest_job.c aggregator/ingest/ingest_known.c aggregator/ingest/ingest_may.c aggregator/ingest/ingest_place.c lib/records/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest/ingest_report.c aggregator/ingest/ingest_rows.c lib/siphash.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+ingest_fuzz_SRCS := aggregator/ingest/ingest_claim.c lib/records/claim.c aggregator/ingest/ingest_decode.c aggregator/ingest/ingest_job.c aggregator/ingest/ingest_known.c aggregator/ingest/ingest_may.c aggregator/ingest/ingest_place.c lib/records/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest/ingest_report.c aggregator/ingest/ingest_rows.c lib/siphash.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/records/job.c lib/records/job_names.c lib/records/report.c lib/records/report_counts.c lib/records/record.c lib/records/tlv.c lib/rfc3339.c
 ingest_fuzz_PKGS := zlib
 endif
