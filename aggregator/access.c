@@ -432,7 +432,8 @@ static void put_who_persons(const struct identity_who *who, struct query *q)
 			       "p.cluster AND o.uid = p.uid AND o.id <> p.id AND "
 			       "o.erased_at IS NULL AND (p.newest IS NULL OR o.newest "
 			       "> p.newest))");
-	/* persons of Keystone and the like are known by their ids, not by names */
+	/* persons of Keystone and the like are known by their ids, not by names, and by
+	 * a login where the site says that their names are logins */
 	query_put(q, " THEN p.uid END FROM person p WHERE p.erased_at IS NULL AND "
 		     "p.external_id IS NULL AND p.name = ");
 	query_text(q, who->login);
@@ -451,13 +452,26 @@ static void put_who_persons(const struct identity_who *who, struct query *q)
 		     "p.id DESC LIMIT 1000");
 }
 
+/* A login that only records know for a uid is not proved. */
+static void put_who_external(const struct identity_who *who, struct query *q)
+{
+	query_put(q, "SELECT p.id, p.cluster, NULL FROM person p WHERE p.erased_at IS "
+		     "NULL AND p.external_id IS NOT NULL AND p.login = ");
+	query_text(q, who->of_records ? "" : who->login);
+	query_put(q, " LIMIT 1000");
+}
+
 static int find_persons(const struct identity_who *who, struct pg *pg,
 			struct scope *ret, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
 
+	query_put(&q, "(");
 	put_who_persons(who, &q);
+	query_put(&q, ") UNION ALL (");
+	put_who_external(who, &q);
+	query_put(&q, ")");
 	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++) {
 		append_number(&ret->persons, pg_get_text(r, i, 0));
@@ -491,7 +505,10 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	return rc;
 }
 
-static int find_projects(struct pg *pg, struct scope *ret, struct err *err)
+/* Of another service's projects (OpenStack's) the members see what is in them, as they
+ * do there; of Slurm's accounts where the site allows it. */
+static int find_projects(const struct access_site *site, struct pg *pg,
+			 struct scope *ret, struct err *err)
 {
 	auto_pgresult PGresult *r = NULL;
 	auto_query struct query q = {.list_count = 0};
@@ -500,7 +517,11 @@ static int find_projects(struct pg *pg, struct scope *ret, struct err *err)
 		  "SELECT DISTINCT project FROM membership WHERE valid_from <= now() "
 		  "AND (valid_to IS NULL OR valid_to > now()) AND person = ANY (");
 	query_numbers(&q, &ret->persons, "integer");
-	query_put(&q, ") LIMIT 10000");
+	query_put(&q, ")");
+	if (!site->project_members)
+		query_put(&q, " AND EXISTS (SELECT FROM project p WHERE p.id = project "
+			      "AND p.external_id IS NOT NULL)");
+	query_put(&q, " LIMIT 10000");
 	int rc = query_run_kept(&q, pg, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r); i++)
 		append_number(&ret->projects, pg_get_text(r, i, 0));
@@ -527,13 +548,13 @@ int access_resolve(const struct access_site *site, const struct endpoint *e,
 			       who->login);
 	if (ret->kind == SCOPE_CLUSTERS && !ret->clusters.len)
 		ret->kind = SCOPE_ALL;
-	if (ret->kind == SCOPE_MATES && !site->project_members)
-		ret->kind = SCOPE_SELF;
 	if (ret->kind == SCOPE_SELF || ret->kind == SCOPE_MATES ||
 	    ret->kind == SCOPE_CLUSTERS)
 		rc = find_persons(who, pg, ret, err);
 	if (rc == 0 && ret->kind == SCOPE_MATES)
-		rc = find_projects(pg, ret, err);
+		rc = find_projects(site, pg, ret, err);
+	if (ret->kind == SCOPE_MATES && !site->project_members && !ret->projects.len)
+		ret->kind = SCOPE_SELF;
 	return rc;
 }
 

@@ -17,6 +17,9 @@
 #define LINK_PERIOD_MS 500u
 #define LINK_AT_ONCE 1000
 #define LINK_END_NS (10 * NSEC_PER_SEC)
+#define SETTLE_ALL_NS (300 * NSEC_PER_SEC)
+#define SETTLE_ALL_S (2 * 86400)
+#define SETTLE_LATE_S 900
 #define LOOK_NS (15 * NSEC_PER_SEC)
 #define LOOK_UNITS_NS (60 * NSEC_PER_SEC)
 #define LOOK_COVERAGE_NS (600 * NSEC_PER_SEC)
@@ -29,7 +32,7 @@ struct records {
 	struct periodic_job *linker, *rollup;
 	struct coverage *coverage;
 	/* the linker's thread */
-	uint64_t ended_ns, looked_ns, looked_units_ns, looked_coverage_ns;
+	uint64_t ended_ns, settled_ns, looked_ns, looked_units_ns, looked_coverage_ns;
 	/* the roll-up's */
 	int at_once;
 	uint64_t looked_marks_ns;
@@ -68,6 +71,21 @@ static int end_units(struct records *s, struct pg *pg, struct err *err)
 	return rc;
 }
 
+/* Owners of pods: the claims of the last minutes at each turn, all of them now and
+ * then, as most of the others are of creations that were refused. */
+static int settle_claims(struct records *s, struct pg *pg, struct err *err)
+{
+	static const struct pg_statement settle = {
+		"k8s_settle", "SELECT k8s_settle($1, $2 * interval '1 s')"};
+	struct pg_args a = PG_ARGS_INIT;
+	int64_t n;
+
+	pg_arg_s64(&a, LINK_AT_ONCE);
+	pg_arg_s64(&a, is_look_due(&s->settled_ns, SETTLE_ALL_NS) ? SETTLE_ALL_S
+								  : SETTLE_LATE_S);
+	return pg_run_s64(pg, &settle, &a, &n, err);
+}
+
 static int link_some(struct pg *pg, void *arg, struct err *err)
 {
 	static const struct pg_statement nodes = {"link_nodes",
@@ -81,6 +99,8 @@ static int link_some(struct pg *pg, void *arg, struct err *err)
 	int rc = pg_run_s64(pg, &nodes, &a, &n, err);
 	if (rc == 0)
 		rc = pg_run_s64(pg, &jobs, &a, &j, err);
+	if (rc == 0)
+		rc = settle_claims(s, pg, err);
 	if (rc == 0 && is_look_due(&s->ended_ns, LINK_END_NS))
 		rc = end_units(s, pg, err);
 	if (rc < 0)

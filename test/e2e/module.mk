@@ -153,6 +153,7 @@ CHECKS += test/e2e/external.sh
 CHECKS += test/e2e/libvirt_many.sh
 CHECKS += test/e2e/admission.sh
 CHECKS_MORE += test/e2e/k8s.sh
+CHECKS += test/e2e/k8s_claims.sh
 CHECKS_MORE += test/e2e/k8s_admission.sh
 CHECKS_MORE += test/e2e/libvirt.sh
 CHECKS_MORE += test/e2e/api_matrix_all.sh
