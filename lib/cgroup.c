@@ -332,7 +332,7 @@ uint32_t cgroup_controller_bits(const char *s, size_t len)
 	return bits;
 }
 
-/* ---- pods (kubelet, pkg/kubelet/cm/cgroup_manager_linux.go) ------------------------ */
+/* ---- pods (kubelet, pkg/kubelet/cm/cgroup_manager_linux.go) ---------------------- */
 
 #define PODS_SLICE_END ".slice"
 #define PODS "kubepods"
