@@ -10,21 +10,22 @@
 #include "lib/buf.h"
 #include "lib/records/group_slots.h"
 
+#define MAPS 7u /* all but IO_FD_MOUNTS */
+
 struct io_map {
 	void **at;
 	enum io_fd fd;
 	size_t bytes;
 };
 
-static void list_maps(struct io_cells *c, struct io_map ret[IO_FD_CALLS])
+static void list_maps(struct io_cells *c, struct io_map ret[MAPS])
 {
 	const size_t cells = c->cells, slots = c->slots, stripes = c->stripes;
 	const size_t timed = c->counted & IO_COUNTED_TIMES ? cells + slots : 0;
 	const size_t times = timed * io_times_stripes(c->stripes);
-	const struct io_map maps[IO_FD_CALLS] = {
+	const struct io_map maps[MAPS] = {
 		{(void **)&c->counts, IO_FD_COUNTS,
 		 (cells + slots) * stripes * sizeof(*c->counts)},
-		{(void **)&c->mounts, IO_FD_MOUNTS, cells * sizeof(*c->mounts)},
 		{(void **)&c->names, IO_FD_NAMES, slots * stripes * sizeof(*c->names)},
 		{(void **)&c->rows, IO_FD_ROWS, slots * IO_ROW * sizeof(*c->rows)},
 		{(void **)&c->free, IO_FD_FREE, cells * sizeof(*c->free)},
@@ -46,7 +47,7 @@ static bool is_size(uint32_t n, uint32_t max)
 int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 		  uint32_t slots, uint32_t stripes, uint32_t counted, struct err *err)
 {
-	struct io_map maps[IO_FD_CALLS];
+	struct io_map maps[MAPS];
 
 	*c = (struct io_cells){
 		.cells = cells, .slots = slots, .stripes = stripes, .counted = counted};
@@ -59,7 +60,7 @@ int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 			       slots, stripes);
 	}
 	list_maps(c, maps);
-	for (size_t i = 0; i < IO_FD_CALLS; i++) {
+	for (size_t i = 0; i < MAPS; i++) {
 		void *map = mmap(NULL, maps[i].bytes, PROT_READ | PROT_WRITE,
 				 MAP_SHARED, fds[maps[i].fd], 0);
 		if (map == MAP_FAILED) {
@@ -74,12 +75,12 @@ int io_cells_open(struct io_cells *c, const int fds[IO_FDS], uint32_t cells,
 
 void io_cells_close(struct io_cells *c)
 {
-	struct io_map maps[IO_FD_CALLS];
+	struct io_map maps[MAPS];
 
 	if (!c->cells)
 		return;
 	list_maps(c, maps);
-	for (size_t i = 0; i < IO_FD_CALLS; i++) {
+	for (size_t i = 0; i < MAPS; i++) {
 		if (*maps[i].at)
 			munmap(*maps[i].at, maps[i].bytes);
 	}
@@ -230,15 +231,31 @@ static void replace_unprintable(char *path)
 	}
 }
 
-/* names: from the last part of the path to its first, each with its NUL */
-void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES])
+/* A whole mapping would be a third of the memory of a ceemsd with very many mounts. */
+static int read_mount(const struct io_cells *c, uint32_t cell, struct io_mount *ret)
 {
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), at = cell * sizeof(*ret);
+	size_t in_page = at % page, bytes = in_page + sizeof(*ret);
+	char *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, c->fds[IO_FD_MOUNTS],
+			 (off_t)(at - in_page));
+
+	if (map == MAP_FAILED)
+		return -errno;
+	memcpy(ret, map + in_page, sizeof(*ret));
+	munmap(map, bytes);
+	return 0;
+}
+
+/* names: from the last part of the path to its first, each with its NUL */
+int io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES])
+{
+	struct io_mount m;
 	char *to = ret;
 
 	*ret = '\0';
-	if (cell >= c->cells)
-		return;
-	struct io_mount m = c->mounts[cell];
+	int rc = cell < c->cells ? read_mount(c, cell, &m) : 0;
+	if (rc < 0 || cell >= c->cells)
+		return rc;
 	size_t end = m.bytes < sizeof(m.names) ? m.bytes : sizeof(m.names);
 	m.names[sizeof(m.names) - 1] = '\0';
 	if (m.cut) {
@@ -259,6 +276,7 @@ void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYT
 		*to++ = '/';
 	*to = '\0';
 	replace_unprintable(ret);
+	return 0;
 }
 
 void io_cells_release(struct io_cells *c, uint32_t slot)

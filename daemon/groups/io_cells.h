@@ -8,12 +8,11 @@
 #include "lib/err.h"
 #include "lib/records/io_cells.h"
 
-/* The maps of the IO program, mapped into ceemsd. No function makes a system call after
- * io_cells_open(), and no value read from a map is trusted as an index. One thread at a
- * time. */
+/* The maps of the IO program, mapped into ceemsd but for the largest, of which each
+ * element is read once (io_cells_path()). No value read from a map is trusted as an
+ * index. One thread at a time. */
 struct io_cells {
 	struct io_counts *counts;
-	struct io_mount *mounts;
 	struct io_names *names;
 	uint64_t *rows, *free;
 	struct io_control *control;
@@ -42,9 +41,10 @@ void io_counts_add(struct io_counts *to, const struct io_counts *c);
 void io_cells_add_times(const struct io_cells *c, uint32_t cell, struct io_times *to);
 void io_cells_add_errors(const struct io_cells *c, uint32_t cell, struct io_errors *to);
 /* Where the cell's mount is: "/", "/lustre/scratch"; "" for a slot's own cell. A path
- * that was cut begins with "..."; what is no printable UTF-8 is "?". */
+ * that was cut begins with "..."; what is no printable UTF-8 is "?". Maps it for that
+ * moment: -ENOMEM or another error of mmap(2). */
 #define IO_PATH_BYTES (IO_NAMES_BYTES + 8u)
-void io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES]);
+int io_cells_path(const struct io_cells *c, uint32_t cell, char ret[IO_PATH_BYTES]);
 /* The slot has ended and its counts have been taken: all its cells are cleared and
  * given back. Before group_slots_release(). */
 void io_cells_release(struct io_cells *c, uint32_t slot);

@@ -86,7 +86,8 @@ static struct io_path *find_path(const struct unit_io *io, uint32_t cell)
 	if (cell >= io->cells.cells)
 		return io->none;
 	if (!io->of_cell[cell]) {
-		io_cells_path(&io->cells, cell, path);
+		if (io_cells_path(&io->cells, cell, path) < 0)
+			return NULL;
 		io->of_cell[cell] = io_paths_take(io->paths, path);
 	}
 	return io->of_cell[cell];

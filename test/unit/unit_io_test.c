@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -22,7 +23,8 @@
 
 static char folder[SCRATCH_PATH];
 static struct units *units;
-static struct io_cells kernel; /* another mapping of the same maps */
+static struct io_cells kernel;      /* another mapping of the same maps */
+static struct io_mount *mounts_map; /* the same, which ceemsd maps by the page */
 static struct unit_io *io;
 static uint64_t pos; /* in the ring */
 
@@ -49,6 +51,9 @@ static void open_cells(struct io_cells *ours)
 	assert_int_equal(
 		io_cells_open(&kernel, copies, CELLS, SLOTS, STRIPES, COUNTED, &err),
 		0);
+	mounts_map = mmap(NULL, CELLS * sizeof(*mounts_map), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, kernel.fds[IO_FD_MOUNTS], 0);
+	assert_ptr_not_equal(mounts_map, MAP_FAILED);
 	for (uint32_t i = 0; i < CELLS; i++)
 		kernel.free[i] = i;
 	kernel.control->cell_tail = CELLS;
@@ -74,6 +79,7 @@ static int close_io(void **state)
 {
 	(void)state;
 	unit_io_free(io);
+	munmap(mounts_map, CELLS * sizeof(*mounts_map));
 	io_cells_close(&kernel);
 	units_close(units);
 	scratch_remove(folder);
@@ -87,7 +93,7 @@ static uint32_t play_cell(uint32_t slot, uint32_t mark, const char *names, size_
 
 	assert_true(c->cell_head != c->cell_tail);
 	uint32_t cell = (uint32_t)kernel.free[c->cell_head++ & (CELLS - 1)];
-	struct io_mount *m = &kernel.mounts[cell];
+	struct io_mount *m = &mounts_map[cell];
 	*m = (struct io_mount){.bytes = (unsigned short)bytes};
 	memcpy(m->names, names, bytes);
 	for (uint32_t i = 0; i < IO_ROW; i++) {
@@ -318,7 +324,7 @@ static void a_path_that_was_cut_says_so(void **state)
 	char path[IO_PATH_BYTES];
 
 	(void)state;
-	kernel.mounts[cell].cut = 1;
+	mounts_map[cell].cut = 1;
 	io_cells_path(&kernel, cell, path);
 	assert_string_equal(path, ".../b/c");
 }
@@ -362,11 +368,11 @@ static void damaged_maps_are_read_without_harm(void **state)
 	assert_int_equal(io_cells_of_slot(&kernel, SLOTS, cells), 0);
 	io_cells_sum(&kernel, CELLS + SLOTS, &counts);
 	assert_int_equal(counts.read_calls, 0);
-	memset(kernel.mounts, 0xff, CELLS * sizeof(*kernel.mounts));
+	memset(mounts_map, 0xff, CELLS * sizeof(*mounts_map));
 	io_cells_path(&kernel, 0, path);
 	assert_true(strlen(path) < sizeof(path));
-	memset(kernel.mounts, 0, CELLS * sizeof(*kernel.mounts));
-	kernel.mounts[0].bytes = 0xffff;
+	memset(mounts_map, 0, CELLS * sizeof(*mounts_map));
+	mounts_map[0].bytes = 0xffff;
 	io_cells_path(&kernel, 0, path);
 	assert_true(strlen(path) < sizeof(path));
 	io_cells_path(&kernel, CELLS, path);
