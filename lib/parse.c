@@ -246,3 +246,31 @@ bool scan_word(const char **p, const char *end, const char **ret_word, size_t *r
 	*ret_len = (size_t)(*p - s);
 	return true;
 }
+
+int parse_cpus(const char *text, size_t len, uint32_t *ret, size_t max)
+{
+	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+		len--;
+	const char *p = text, *end = text + len;
+	size_t n = 0;
+
+	do {
+		uint64_t first, last;
+		if (scan_u64(&p, end, &first) < 0)
+			return -EINVAL;
+		last = first;
+		if (p < end && *p == '-') {
+			p++;
+			if (scan_u64(&p, end, &last) < 0 || last < first)
+				return -EINVAL;
+		}
+		if (last > UINT16_MAX || (p < end && *p != ','))
+			return -EINVAL;
+		for (; first <= last; first++) {
+			if (n == max)
+				return -E2BIG;
+			ret[n++] = (uint32_t)first;
+		}
+	} while (p++ < end);
+	return (int)n;
+}

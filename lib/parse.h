@@ -35,6 +35,11 @@ int parse_bytes(const char *s, uint64_t *ret) __attribute__((warn_unused_result)
 int parse_list_count(const char *s, size_t len, uint32_t *ret)
 	__attribute__((warn_unused_result));
 
+/* "0,18\n" or "0-3\n": the CPUs (below 65536) of a kernel list. Returns how many;
+ * -EINVAL; -E2BIG: more than max. */
+int parse_cpus(const char *text, size_t len, uint32_t *ret, size_t max)
+	__attribute__((warn_unused_result));
+
 /* Scanners for /proc and cgroup text: work on [*p, end), advance *p on success only. */
 int scan_u64(const char **p, const char *end, uint64_t *ret)
 	__attribute__((warn_unused_result));

@@ -15,6 +15,7 @@
 #include "daemon/sources/rapl_zone.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/parse.h"
 
 #define ROOT "bus/event_source/devices/power"
 #define EVENT_BYTES 48
@@ -77,7 +78,7 @@ static int read_pmu(struct perf *p, struct err *err)
 	ssize_t n = read_pmu_text(p, "cpumask", text, sizeof(text), err);
 	if (n < 0)
 		return (int)n;
-	rc = rapl_pmu_cpus(text, (size_t)n, p->cpus, PACKAGES_MAX);
+	rc = parse_cpus(text, (size_t)n, p->cpus, PACKAGES_MAX);
 	if (rc < 0)
 		return err_set(err, rc, "%s/cpumask: not a list of CPUs", p->root);
 	p->cpu_count = (size_t)rc;

@@ -8,8 +8,6 @@
 
 #include "lib/parse.h"
 
-#define CPUS_MAX 65536u
-
 static size_t trimmed_pmu_len(const char *text, size_t len)
 {
 	while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
@@ -54,32 +52,6 @@ int rapl_pmu_scale(const char *text, size_t len, uint64_t *ret)
 		return -ERANGE;
 	*ret = (uint64_t)(joules * 1e6 * 18446744073709551616.0);
 	return 0;
-}
-
-int rapl_pmu_cpus(const char *text, size_t len, uint32_t *ret, size_t max)
-{
-	const char *p = text, *end = text + trimmed_pmu_len(text, len);
-	size_t n = 0;
-
-	do {
-		uint64_t first, last;
-		if (scan_u64(&p, end, &first) < 0)
-			return -EINVAL;
-		last = first;
-		if (p < end && *p == '-') {
-			p++;
-			if (scan_u64(&p, end, &last) < 0 || last < first)
-				return -EINVAL;
-		}
-		if (last >= CPUS_MAX || (p < end && *p != ','))
-			return -EINVAL;
-		for (; first <= last; first++) {
-			if (n == max)
-				return -E2BIG;
-			ret[n++] = (uint32_t)first;
-		}
-	} while (p++ < end);
-	return (int)n;
 }
 
 bool rapl_pmu_name(const char *event, char *ret, size_t size,

@@ -27,10 +27,6 @@ static inline uint64_t rapl_pmu_uj(uint64_t count, uint64_t scale)
 	return (uint64_t)((unsigned __int128)count * scale >> 64);
 }
 
-/* "0,18\n" or "0-3\n": the CPUs to count on, one per package (or die). Returns how
- * many; -EINVAL, -E2BIG: more than max. */
-int rapl_pmu_cpus(const char *text, size_t len, uint32_t *ret, size_t max);
-
 /* "energy-pkg": its powercap name ("package") and domain. False: not an energy
  * event. */
 bool rapl_pmu_name(const char *event, char *ret, size_t size,

@@ -8,6 +8,7 @@
 
 #include "daemon/sources/energy_counter.h"
 #include "daemon/sources/rapl_pmu.h"
+#include "lib/parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,7 +75,7 @@ static void pmu(const char *text, size_t size)
 	if (rapl_pmu_scale(text, size, &scale) == 0 &&
 	    (rapl_pmu_uj(1, scale) || !rapl_pmu_uj(UINT64_MAX, scale)))
 		abort();
-	int n = rapl_pmu_cpus(text, size, cpus, 64);
+	int n = parse_cpus(text, size, cpus, 64);
 	if (n == 0 || n > 64)
 		abort();
 	size_t len = size < sizeof(file) - 1 ? size : sizeof(file) - 1;

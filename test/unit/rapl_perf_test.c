@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "daemon/sources/rapl_pmu.h"
+#include "lib/parse.h"
 #include "test/unit/energy_tree.h"
 
 extern const struct collector collector_rapl;
@@ -276,12 +277,12 @@ static void texts_of_the_pmu(void **state)
 					     "inf", "J",     "",     "1e-30"};
 	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++)
 		assert_true(rapl_pmu_scale(scales[i], strlen(scales[i]), &v) < 0);
-	assert_int_equal(rapl_pmu_cpus("0,18-19\n", 8, cpus, 4), 3);
+	assert_int_equal(parse_cpus("0,18-19\n", 8, cpus, 4), 3);
 	assert_true(cpus[0] == 0 && cpus[1] == 18 && cpus[2] == 19);
-	assert_int_equal(rapl_pmu_cpus("0-4", 3, cpus, 4), -E2BIG);
+	assert_int_equal(parse_cpus("0-4", 3, cpus, 4), -E2BIG);
 	static const char *const lists[] = {"", "0,", "1-0", "0-", "a", "0 1", "70000"};
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		assert_int_equal(rapl_pmu_cpus(lists[i], strlen(lists[i]), cpus, 4),
+		assert_int_equal(parse_cpus(lists[i], strlen(lists[i]), cpus, 4),
 				 -EINVAL);
 	assert_true(rapl_pmu_name("energy-ram", name, sizeof(name), &domain));
 	assert_string_equal(name, "dram");
