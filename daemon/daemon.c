@@ -86,6 +86,8 @@ static void open_env(struct daemon *d)
 	d->env.boottime_ns = boottime_ns;
 	d->env.read_msr = msr_read;
 	d->env.perf_open = perf_open_cpu;
+	d->env.perf_open_raw = perf_open_raw;
+	d->env.perf_figures = &d->perf_figures;
 	d->env.rdma_open = rdma_link_open;
 	d->env.procfd = open_root("--path.procfs", o->path_procfs);
 	d->env.sysfd = open_root("--path.sysfs", o->path_sysfs);
@@ -708,7 +710,6 @@ static int open_step_groups(struct daemon *d, struct err *err)
 		rc = unit_hardware_new(&d->env, &d->hardware_slots, &d->unit_hardware,
 				       err);
 	d->env.unit_hardware = d->unit_hardware;
-	d->env.perf_figures = &d->perf_figures;
 	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
 		rc = unit_finals_new(&d->env, &d->unit_finals);
 	d->env.unit_finals = d->unit_finals;

@@ -9,6 +9,7 @@
 
 struct child_link;
 struct emissions;
+struct hardware_raw;
 struct ingest;
 struct report_stats;
 struct ipmi_ops;
@@ -55,6 +56,9 @@ struct env {
 	/* Opens an event on a whole CPU: descriptor or negative errno. NULL: not
 	 * available. */
 	int (*perf_open)(uint32_t type, uint64_t config, int cpu);
+	/* The same, of an event with more than its number; a reading is struct
+	 * perf_reading. */
+	int (*perf_open_raw)(const struct hardware_raw *event, int cpu);
 	/* Opens a socket to the kernel's RDMA: descriptor or negative errno. NULL: not
 	 * available. */
 	int (*rdma_open)(void);

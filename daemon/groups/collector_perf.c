@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Performance counters of units: the software events that the kernel programs add up.
+/* Performance counters: the software events of units that the kernel programs add up,
+ * and figures of the node.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "daemon/collector.h"
 #include "daemon/groups/hardware_export.h"
+#include "daemon/groups/node_figures.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/groups/unit_counts.h"
 #include "daemon/options.h"
@@ -18,6 +20,7 @@ struct perf_scrape {
 	const struct env *env;
 	uint32_t kinds;             /* mask of perf_kinds */
 	unsigned long long *totals; /* by unit, COUNTS_WORDS, of one scrape */
+	struct node_figures *node;  /* NULL: there are none */
 };
 
 _Static_assert(sizeof(struct perf_counts) == COUNTS_WORDS * sizeof(unsigned long long),
@@ -29,21 +32,26 @@ static void perf_collector_close(void *state)
 
 	if (!p)
 		return;
+	node_figures_free(p->node);
 	free(p->totals);
 	free(p);
 }
 
 static int perf_collector_open(const struct env *env, void **ret_state, struct err *err)
 {
-	if (!env->unit_perf || !env->step_groups)
-		return err_set(err, -ENODEV, "the kernel programs are not attached");
+	bool counted = env->unit_perf && env->step_groups;
 	struct perf_scrape *p = calloc(1, sizeof(*p));
-	if (p)
+
+	if (p && counted)
 		p->totals = calloc(units_capacity(env->units),
 				   COUNTS_WORDS * sizeof(*p->totals));
-	if (!p || !p->totals) {
+	int rc = p && (p->totals || !counted) ? node_figures_new(env, &p->node)
+					      : -ENOMEM;
+	if (rc == -ENOMEM || (rc < 0 && !counted)) {
 		perf_collector_close(p);
-		return err_set(err, -ENOMEM, "out of memory");
+		return rc == -ENOMEM ? err_set(err, rc, "out of memory")
+				     : err_set(err, rc,
+					       "the kernel programs are not attached");
 	}
 	p->env = env;
 	p->kinds = perf_kinds_asked(&env->options->perf_software_profilers);
@@ -67,9 +75,8 @@ static void put_unit_perf(const struct perf_scrape *p, const struct unit *unit,
 	}
 }
 
-static int perf_collector_collect(void *state, struct prom *out, struct err *err)
+static void put_units_perf(const struct perf_scrape *p, struct prom *out)
 {
-	const struct perf_scrape *p = state;
 	const struct env *env = p->env;
 	const struct options *o = env->options;
 	uint32_t unit;
@@ -92,6 +99,16 @@ static int perf_collector_collect(void *state, struct prom *out, struct err *err
 	}
 	if (env->unit_hardware)
 		hardware_export(env, out);
+}
+
+static int perf_collector_collect(void *state, struct prom *out, struct err *err)
+{
+	const struct perf_scrape *p = state;
+
+	if (p->totals)
+		put_units_perf(p, out);
+	if (p->node)
+		node_figures_export(p->node, out);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;
 }

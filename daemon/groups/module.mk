@@ -14,6 +14,7 @@ libgroups_SRCS += daemon/groups/io_cells.c
 libgroups_SRCS += daemon/groups/io_export.c
 libgroups_SRCS += daemon/groups/io_paths.c
 libgroups_SRCS += daemon/groups/net_export.c
+libgroups_SRCS += daemon/groups/node_figures.c
 libgroups_SRCS += daemon/groups/opener_link.c
 libgroups_SRCS += daemon/groups/opener_kept.c
 libgroups_SRCS += daemon/groups/perf_figures.c

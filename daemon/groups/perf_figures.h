@@ -23,6 +23,22 @@ struct perf_figure {
 	uint32_t events; /* mask of enum hardware_event */
 };
 
+/* Those of PMUs that count for a whole package: of the node, never of a unit */
+#define PERF_NODE_CPUS_MAX 64u
+
+struct perf_node_event {
+	struct hardware_raw raw;
+	uint64_t weight;
+	const char *pmu;
+};
+
+struct perf_node_figure {
+	const char *name, *help;
+	uint32_t first, count;             /* of node_event */
+	uint32_t cpus[PERF_NODE_CPUS_MAX]; /* one of each package, as its PMUs say */
+	uint32_t cpu_count;
+};
+
 struct perf_figures {
 	struct arena arena;
 	const char *cpu; /* the section of this node's CPU; NULL: there is none */
@@ -30,6 +46,9 @@ struct perf_figures {
 	uint64_t weight[HARDWARE_RAW_MAX]; /* by event */
 	struct perf_figure figure[PERF_FIGURES_MAX];
 	uint32_t count;
+	struct perf_node_event node_event[HARDWARE_RAW_MAX];
+	struct perf_node_figure node_figure[PERF_FIGURES_MAX];
+	uint32_t node_events, node_count;
 	char text[1024]; /* raws for ceems-opener */
 };
 

@@ -41,8 +41,8 @@ struct cpu_entry {
 	uint64_t family; /* UINT64_MAX: any */
 	struct model_range *models;
 	size_t model_count; /* 0: any */
-	struct figure_entry *figures;
-	size_t figure_count;
+	struct figure_entry *figures, *node_figures;
+	size_t figure_count, node_count;
 };
 
 struct figures_file {
@@ -139,29 +139,43 @@ static int read_pmu_name(struct yaml_reader *r, const struct yaml_row *row,
 
 /* ---- the file -------------------------------------------------------------------- */
 
+static int check_figures(struct yaml_reader *r, yaml_node_t *v, const char *key,
+			 const struct figure_entry *figures, size_t count, bool node)
+{
+	size_t events = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct figure_entry *f = &figures[i];
+		events += f->event_count;
+		if (!f->name || !f->event_count)
+			return yaml_walk_fail(&r->w, v, f->name ? f->name : key,
+					      "a figure needs a name and events");
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(figures[k].name, f->name) == 0)
+				return yaml_walk_fail(&r->w, v, f->name,
+						      "two figures of this name");
+		}
+		for (size_t k = 0; node && k < f->event_count; k++) {
+			if (f->events[k].group)
+				return yaml_walk_fail(&r->w, v, f->name,
+						      "no groups in node_figures");
+		}
+	}
+	return events > HARDWARE_RAW_MAX
+		       ? yaml_walk_fail(&r->w, v, key, "more than 12 events of one CPU")
+		       : 0;
+}
+
 static int check_events(struct yaml_reader *r, const char *key, yaml_node_t *v,
 			void *at)
 {
 	const struct cpu_entry *c = at;
-	size_t events = 0;
+	const char *name = c->name ? c->name : "cpus";
+	int rc = check_figures(r, v, name, c->figures, c->figure_count, false);
 
 	(void)key;
-	for (size_t i = 0; i < c->figure_count; i++) {
-		const struct figure_entry *f = &c->figures[i];
-		events += f->event_count;
-		if (!f->name || !f->event_count)
-			return yaml_walk_fail(&r->w, v, f->name ? f->name : "figures",
-					      "a figure needs a name and events");
-		for (size_t k = 0; k < i; k++) {
-			if (strcmp(c->figures[k].name, f->name) == 0)
-				return yaml_walk_fail(&r->w, v, f->name,
-						      "two figures of this name");
-		}
-	}
-	if (events > HARDWARE_RAW_MAX)
-		return yaml_walk_fail(&r->w, v, c->name ? c->name : "cpus",
-				      "more than 12 events of one CPU");
-	return 0;
+	return rc < 0 ? rc
+		      : check_figures(r, v, name, c->node_figures, c->node_count, true);
 }
 
 static const struct yaml_row event_rows[] = {
@@ -194,6 +208,8 @@ static const struct yaml_row cpu_rows[] = {
 		  MODELS_MAX),
 	YAML_LIST("figures", &figure_item, struct cpu_entry, figures, figure_count,
 		  PERF_FIGURES_MAX),
+	YAML_LIST("node_figures", &figure_item, struct cpu_entry, node_figures,
+		  node_count, PERF_FIGURES_MAX),
 	YAML_END,
 };
 static const struct yaml_row cpu_item = {
@@ -283,17 +299,22 @@ static bool is_of_cpu(const struct cpu_entry *e, const struct own_cpu *own)
 	       (e->family == UINT64_MAX || e->family == own->family);
 }
 
-/* A PMU of the package counts for all of its tasks at once. */
+/* A PMU of the package counts for all of its tasks at once: it has a list of the CPUs
+ * on which it is read, -ENOENT for others. */
+static int read_cpumask(int sysfd, const char *pmu, uint32_t cpus[PERF_NODE_CPUS_MAX])
+{
+	char path[128], text[512];
+
+	(void)snprintf(path, sizeof(path), "bus/event_source/devices/%s/cpumask", pmu);
+	ssize_t n = fs_read_at(sysfd, path, text, sizeof(text), NULL);
+	return n < 0 ? (int)n : parse_cpus(text, (size_t)n, cpus, PERF_NODE_CPUS_MAX);
+}
+
 static int find_pmu(int sysfd, const char *name, uint32_t *ret, struct err *err)
 {
 	char path[128];
 	uint64_t type;
 
-	(void)snprintf(path, sizeof(path), "bus/event_source/devices/%s/cpumask", name);
-	if (faccessat(sysfd, path, F_OK, 0) == 0)
-		return err_set(err, -EINVAL,
-			       "PMU %s counts for a whole package, which has no units",
-			       name);
 	(void)snprintf(path, sizeof(path), "bus/event_source/devices/%s/type", name);
 	int rc = fs_read_u64_at(sysfd, path, &type, NULL);
 	if (rc < 0 || type > UINT32_MAX)
@@ -320,7 +341,15 @@ static int take_figure(struct perf_figures *to, int sysfd, const struct figure_e
 		struct hardware_raw raw = {.config = e->config,
 					   .config1 = e->config1,
 					   .config2 = e->config2};
-		int rc = find_pmu(sysfd, e->pmu ? e->pmu : "cpu", &raw.type, err);
+		const char *pmu = e->pmu ? e->pmu : "cpu";
+		uint32_t cpus[PERF_NODE_CPUS_MAX];
+		if (read_cpumask(sysfd, pmu, cpus) != -ENOENT)
+			return err_set(
+				err, -EINVAL,
+				"PMU %s counts for a whole package, which has no "
+				"units: it belongs to node_figures",
+				pmu);
+		int rc = find_pmu(sysfd, pmu, &raw.type, err);
 		if (rc < 0)
 			return rc;
 		raw.leads = !group || strcmp(group, group_of(f, e)) != 0;
@@ -335,6 +364,44 @@ static int take_figure(struct perf_figures *to, int sysfd, const struct figure_e
 	return 0;
 }
 
+static int take_node_figure(struct perf_figures *to, int sysfd,
+			    const struct figure_entry *f, struct err *err)
+{
+	struct perf_node_figure figure = {
+		.name = f->name, .help = f->help, .first = to->node_events};
+	uint32_t cpus[PERF_NODE_CPUS_MAX];
+
+	for (size_t i = 0; i < f->event_count; i++) {
+		const struct event_entry *e = &f->events[i];
+		struct perf_node_event *event = &to->node_event[figure.first + i];
+		*event = (struct perf_node_event){.raw = {.config = e->config,
+							  .config1 = e->config1,
+							  .config2 = e->config2},
+						  .weight = e->weight,
+						  .pmu = e->pmu ? e->pmu : "cpu"};
+		int rc = find_pmu(sysfd, event->pmu, &event->raw.type, err);
+		if (rc < 0)
+			return rc;
+		int n = read_cpumask(sysfd, event->pmu, cpus);
+		if (n < 0)
+			return err_set(err, -EINVAL,
+				       "PMU %s does not count for a whole package (it "
+				       "has no cpumask): it belongs to figures",
+				       event->pmu);
+		if (i && ((uint32_t)n != figure.cpu_count ||
+			  memcmp(cpus, figure.cpus, (size_t)n * sizeof(*cpus)) != 0))
+			return err_set(err, -EINVAL,
+				       "PMUs %s and %s are read on different CPUs",
+				       to->node_event[figure.first].pmu, event->pmu);
+		figure.cpu_count = (uint32_t)n;
+		memcpy(figure.cpus, cpus, (size_t)n * sizeof(*cpus));
+		figure.count++;
+	}
+	to->node_events += figure.count;
+	to->node_figure[to->node_count++] = figure;
+	return 0;
+}
+
 static void take_section(struct perf_figures *to, int sysfd, const struct cpu_entry *c,
 			 struct buf *notes)
 {
@@ -345,6 +412,11 @@ static void take_section(struct perf_figures *to, int sysfd, const struct cpu_en
 	for (size_t i = 0; i < c->figure_count; i++) {
 		if (take_figure(to, sysfd, &c->figures[i], &group, &err) < 0)
 			buf_printf(notes, "%s: %s\n", c->figures[i].name, err.text);
+	}
+	for (size_t i = 0; i < c->node_count; i++) {
+		if (take_node_figure(to, sysfd, &c->node_figures[i], &err) < 0)
+			buf_printf(notes, "%s: %s\n", c->node_figures[i].name,
+				   err.text);
 	}
 }
 
@@ -386,6 +458,10 @@ static void say_figures(const struct perf_figures *f, const char *file,
 	for (uint32_t i = 0; i < f->count; i++)
 		log_info("perf: %s of %s: %d raw events", f->figure[i].name, f->cpu,
 			 __builtin_popcount(f->figure[i].events));
+	for (uint32_t i = 0; i < f->node_count; i++)
+		log_info("perf: %s of %s: %u raw events of the node on %u CPUs",
+			 f->node_figure[i].name, f->cpu, f->node_figure[i].count,
+			 f->node_figure[i].cpu_count);
 	while (notes->len && scan_line(&p, end, &line, &len))
 		log_warn("%s: %.*s: this figure is left out", file, (int)len, line);
 }

@@ -9,4 +9,8 @@
  * perf_open, since a fixture cannot imitate it. perf_event_open(2). */
 int perf_open_cpu(uint32_t type, uint64_t config, int cpu);
 
+/* The same, as perf_open_raw; each read gives a struct perf_reading. */
+struct hardware_raw;
+int perf_open_raw(const struct hardware_raw *event, int cpu);
+
 #endif

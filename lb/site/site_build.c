@@ -43,6 +43,7 @@ static const struct access_family families[] = {
 	{"ceems_node_*", NULL, true},
 	{"ceems_perf_event_available", NULL, true},
 	{"ceems_perf_events_armed", NULL, true},
+	{"ceems_perf_node_figure_total", NULL, true},
 	{"ceems_rapl_*", NULL, true},
 	{"ceems_rdma_port_*", NULL, true},
 	{"ceems_rdma_resources", NULL, true},

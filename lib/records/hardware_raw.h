@@ -20,6 +20,11 @@ struct hardware_raw {
 	bool leads;    /* begins a group; else it belongs to the last that does */
 };
 
+/* Of one that is opened for a whole CPU: PERF_FORMAT_TOTAL_TIME_ENABLED and _RUNNING */
+struct perf_reading {
+	uint64_t value, enabled_ns, running_ns;
+};
+
 struct hardware_raws {
 	struct hardware_raw event[HARDWARE_RAW_MAX];
 	uint32_t count;

@@ -29,6 +29,7 @@ cpus:
       - {name: switches, events: [{pmu: software, config: 0x3, weight: 2}]}
       - {name: missing, events: [{pmu: no_such_pmu, config: 1}]}
       - {name: refused, events: [{pmu: software, config: 999}]}
+    node_figures: [{name: package, events: [{pmu: software, config: 0}]}]
 Y
 keeper=$SCRATCH/keeper # as systemd
 mkdir -m 755 "$keeper"
@@ -41,6 +42,7 @@ started $daemon
 ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 like "the events that there are have one line" "$(cat "$SCRATCH/ceemsd.log")" "counts hardware events of units: CpuCycles, CpuInstr, CacheMisses, BranchInstr, BranchMisses, L1DataReadHit, raw event 1, raw event 2, raw event 3; not RefCpuCycles, CacheRef, L1DataReadMiss, "
 like "a figure whose PMU is not here has one, too" "$(cat "$SCRATCH/ceemsd.log")" "missing: this node has no PMU no_such_pmu: this figure is left out"
+like "a figure of the node that no PMU of a package counts has one, too" "$(cat "$SCRATCH/ceemsd.log")" "package: PMU software does not count for a whole package .it has no cpumask.: it belongs to figures: this figure is left out"
 armed() { scrape && [ "$(node_value events_armed)" = 1 ]; }
 ok "they are armed from the start, since all units are asked for" wait_for 60 armed
 

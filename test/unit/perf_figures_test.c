@@ -127,7 +127,49 @@ static void a_figure_without_its_pmu_is_left_out(void **state)
 	assert_int_equal(f.weight[0], 2);
 	assert_string_equal(notes.data, "a: this node has no PMU cpu_core\n"
 					"b: PMU uncore_imc_0 counts for a whole "
-					"package, which has no units\n");
+					"package, which has no units: it "
+					"belongs to node_figures\n");
+}
+
+static void a_figure_of_the_node_is_of_pmus_of_packages_alone(void **state)
+{
+	(void)state;
+	put_file("bus/event_source/devices/uncore_imc_1/type", "21\n");
+	put_file("bus/event_source/devices/uncore_imc_1/cpumask", "0\n");
+	put_file("bus/event_source/devices/uncore_upi/type", "22\n");
+	put_file("bus/event_source/devices/uncore_upi/cpumask", "0,18\n");
+	assert_int_equal(
+		load_text(
+			"cpus: [{node_figures: [{name: a, events: [{pmu: uncore_imc_0, "
+			"config: 4, weight: 64},\n"
+			"{pmu: uncore_imc_1, config: 4, config1: 3}]}, {name: b, "
+			"events: [{config: 9}]},\n"
+			"{name: c, events: [{pmu: uncore_imc_0}, {pmu: uncore_upi}]}, "
+			"{name: d, events: [{pmu: uncore_upi}]},\n"
+			"{name: e, events: [{pmu: uncore_gone}]}],\n"
+			"figures: [{name: a, events: [{config: 1}]}]}]\n"),
+		0);
+	assert_int_equal(f.count, 1);
+	assert_string_equal(f.text, "4:1:0:0:1");
+	assert_int_equal(f.node_count, 2);
+	assert_int_equal(f.node_events, 3);
+	assert_int_equal(f.node_figure[0].count, 2);
+	assert_int_equal(f.node_figure[0].cpu_count, 1);
+	assert_int_equal(f.node_event[1].raw.type, 21);
+	assert_int_equal(f.node_event[1].raw.config1, 3);
+	assert_int_equal(f.node_event[0].weight, 64);
+	assert_int_equal(f.node_figure[1].first, 2);
+	assert_int_equal(f.node_figure[1].cpus[1], 18);
+	assert_string_equal(notes.data,
+			    "b: PMU cpu does not count for a whole package (it has no "
+			    "cpumask): it belongs to figures\n"
+			    "c: PMUs uncore_imc_0 and uncore_upi are read on different "
+			    "CPUs\n"
+			    "e: this node has no PMU uncore_gone\n");
+	assert_int_equal(load_text("cpus: [{node_figures: [{name: a, events: [{pmu: "
+				   "uncore_imc_0, group: x}]}]}]"),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "no groups in node_figures"));
 }
 
 static void without_a_section_there_are_no_figures(void **state)
@@ -242,6 +284,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_figure_has_the_events_of_this_nodes_cpu),
 		TEST(a_figure_without_its_pmu_is_left_out),
+		TEST(a_figure_of_the_node_is_of_pmus_of_packages_alone),
 		TEST(without_a_section_there_are_no_figures),
 		TEST(mistakes_are_named),
 		TEST(a_value_needs_all_of_its_events),
