@@ -44,22 +44,6 @@ struct reports {
 
 /* ---- the folder ------------------------------------------------------------------ */
 
-/* Only the last two components; existing ones stay as they are. */
-static void make_folder(const char *folder, uid_t uid, gid_t gid)
-{
-	char *parent = strdup(folder);
-	char *slash = parent ? strrchr(parent, '/') : NULL;
-
-	if (slash && slash != parent) {
-		*slash = '\0';
-		(void)mkdir(parent, 0755);
-	}
-	free(parent);
-	if (mkdir(folder, 0700) == 0 && uid != (uid_t)-1 &&
-	    lchown(folder, uid, gid) < 0)
-		log_warn("reports: %s: change owner: %s", folder, strerror(errno));
-}
-
 static void say_spool_failure(struct reports *r, const char *what)
 {
 	uint64_t now = r->p.env->boottime_ns();
@@ -253,7 +237,7 @@ int reports_new(const struct reports_params *p, uid_t uid, gid_t gid,
 		reports_free(r);
 		return rc;
 	}
-	make_folder(r->folder, uid, gid);
+	spool_make_folder(r->folder, uid, gid);
 	*ret = r;
 	return 0;
 }

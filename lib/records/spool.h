@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/err.h"
 
@@ -130,5 +131,9 @@ int spool_stats(const char *folder, struct spool_stats *ret, struct err *err);
 /* A folder's name as options have it, with the host's name for %n and "%" for "%%". To
  * be freed; NULL: no memory. */
 char *spool_folder(const char *pattern, const char *hostname);
+/* Makes it, for a writer that is to have this user (-1: ours). Only the last two
+ * components; existing ones stay as they are, and what cannot be made the writer will
+ * say. */
+void spool_make_folder(const char *folder, uid_t uid, gid_t gid);
 
 #endif

@@ -329,6 +329,20 @@ int spool_stats(const char *folder, struct spool_stats *ret, struct err *err)
 	return 0;
 }
 
+void spool_make_folder(const char *folder, uid_t uid, gid_t gid)
+{
+	auto_free char *parent = strdup(folder);
+	char *slash = parent ? strrchr(parent, '/') : NULL;
+
+	if (slash && slash != parent) {
+		*slash = '\0';
+		(void)mkdir(parent, 0755);
+	}
+	if (mkdir(folder, 0700) == 0 && uid != (uid_t)-1 &&
+	    lchown(folder, uid, gid) < 0)
+		(void)rmdir(folder);
+}
+
 /* "/var/spool/ceems/%n": several daemons on one host, or diskless nodes with one disk
  */
 char *spool_folder(const char *pattern, const char *hostname)
