@@ -209,6 +209,11 @@ struct io_kiocb___old {
 	struct task_struct *task;
 };
 
+struct vm_area_struct {
+	unsigned long vm_flags;
+	struct file *vm_file;
+};
+
 struct thread_info {
 	unsigned long flags;
 	__u32 status; /* x86 */
@@ -222,6 +227,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
 	int pid, tgid;
+	struct task_struct *real_parent, *group_leader;
 	struct css_set *cgroups;
 	struct files_struct *files;
 	unsigned long min_flt, maj_flt;

@@ -1,82 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples of what units run: at each tick of a CPU's clock the stack of the program
  * that it is in, followed by the rows that profiler/unwind_table.c made of its files'
- * call frame information, since what compilers optimise has no frame pointers. */
+ * call frame information, since what compilers optimise has no frame pointers. Nothing
+ * is loaded while no unit asks. */
 #include "bpf/task_group.h"
 
 #include <bpf/bpf_tracing.h>
 
-#include "profiler/sample.h"
+#include "lib/records/profile_sample.h"
+#include "profiler/unwind_row.h"
 
-#define ROW_STEPS 21 /* 2^20 rows of a file, and one to find none */
+#define ROW_STEPS 21     /* 2^20 rows of a file, and one to find none */
+#define MAPPING_STEPS 13 /* PROFILE_MAPPINGS_MAX, likewise */
 #define GROUP_ABOVE_MAX 16
+#define PARENTS_MAX 4
+#define WAKE_NS 5000000ull
+#define VM_EXEC 0x4ul        /* include/linux/mm.h */
+#define PF_KTHREAD 0x200000u /* include/linux/sched.h */
+#define PF_FORKNOEXEC 0x40u
+#define BPF_RB_NO_WAKEUP 1
+#define BPF_RB_FORCE_WAKEUP 2
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64); /* number of a control group */
-	__type(value, __u32);
-} wanted SEC(".maps");
+/* Set by the opener before it loads this: one less than the places */
+const volatile unsigned process_mask = 0;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, struct profile_process);
-} processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PROFILE_MODULES_MAX);
-	__type(key, __u32);
-	__type(value, struct profile_module);
-} modules SEC(".maps");
-
+/* Two tables, of which profile_control.tables says which one is in force */
+MAPPED_ARRAY_MAP(wanted, struct profile_group);
+MAPPED_ARRAY_MAP(processes, struct profile_process);
+MAPPED_ARRAY_MAP(mappings, struct profile_mapping);
+MAPPED_ARRAY_MAP(modules, struct profile_module);
 MAPPED_ARRAY_MAP(rows, struct unwind_row);
+MAPPED_ARRAY_MAP(control, struct profile_control);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
 } samples SEC(".maps");
 
-PERCPU_ARRAY_MAP(scratch, struct sample);
+/* [cpu]: no program uses it, it only keeps the events */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} ticks SEC(".maps");
 
-/* Samples that the ring buffer had no room for */
-__u64 lost = 0;
+PERCPU_ARRAY_MAP(scratch, struct profile_sample);
+
+/* What was found last on this CPU, and how many ticks it has had */
+struct cpu_state {
+	__u64 cgroup;     /* of the task */
+	__u64 found;      /* the one in the table that it is in; 0: none */
+	__u32 generation; /* of the table */
+	__u32 hz, tick, unused;
+};
+PERCPU_ARRAY_MAP(cpu_states, struct cpu_state);
 
 struct stack_walk {
-	struct sample *sample;
-	struct profile_process *process;
+	struct profile_sample *sample;
 	__u64 pc, sp, fp;
+	__u32 first, count; /* mappings */
 	__u32 depth;
 	__u32 end;
 };
+
+static __always_inline struct profile_control *get_control(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
 
 static __always_inline bool read_word(__u64 at, __u64 *ret)
 {
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)at) == 0;
 }
 
-/* Index of the last mapping that starts at or below pc, + 1 */
-static __always_inline __u32 find_mapping(const struct profile_process *p, __u64 pc)
+/* The last mapping that starts at or below pc; a function of its own, which the
+ * verifier looks at once and not for each frame */
+__noinline int find_mapping(__u32 first, __u32 count, __u64 pc)
 {
-	__u32 low = 0, high = p->count;
+	__u32 low = 0, high = count;
 
-	for (int i = 0; i < 9 && low < high; i++) {
-		__u32 middle = (low + high) / 2;
-		if (middle >= PROFILE_MAPPINGS_MAX)
-			break;
-		if (p->mappings[middle].start <= pc)
+	for (int i = 0; i < MAPPING_STEPS && low < high; i++) {
+		__u32 middle = low + (high - low) / 2, at = first + middle;
+		struct profile_mapping *m = bpf_map_lookup_elem(&mappings, &at);
+		if (!m)
+			return -1;
+		if (m->start <= pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
+	return low ? (int)(first + low - 1) : -1;
 }
 
-/* The row for an address of a file; a function of its own, which the verifier looks at
- * once and not for each frame */
+/* The row for an address of a file; likewise */
 __noinline int find_row(__u32 first, __u32 count, __u32 pc)
 {
 	__u32 low = 0, high = count;
@@ -146,16 +165,15 @@ static long walk_frame(__u32 i, void *arg)
 	w->sample->pcs[n] = w->pc;
 	w->depth++;
 	w->end = SAMPLE_NO_MAPPING;
-	__u32 m = find_mapping(w->process, pc) - 1;
-	if (m >= PROFILE_MAPPINGS_MAX)
+	__u32 at = (__u32)find_mapping(w->first, w->count, pc);
+	struct profile_mapping *mapping = bpf_map_lookup_elem(&mappings, &at);
+	if (!mapping)
 		return 1;
-	struct profile_mapping *mapping = &w->process->mappings[m];
 	struct profile_module *module = bpf_map_lookup_elem(&modules, &mapping->module);
 	if (pc >= mapping->end || !module)
 		return 1;
 	w->end = SAMPLE_NO_ROW;
-	__u32 at = (__u32)find_row(module->first, module->count,
-				   (__u32)(pc - mapping->base));
+	at = (__u32)find_row(module->first, module->count, (__u32)(pc - mapping->base));
 	struct unwind_row *row = bpf_map_lookup_elem(&rows, &at);
 	if (!row)
 		return 1;
@@ -164,21 +182,142 @@ static long walk_frame(__u32 i, void *arg)
 	return end != 0;
 }
 
-static __always_inline bool is_wanted(struct task_struct *task)
+/* ---- who is sampled -------------------------------------------------------------- */
+
+static __always_inline struct profile_group *find_wanted_group(__u32 table,
+							       __u64 cgroup)
+{
+	__u32 place = profile_place(cgroup, PROFILE_GROUPS_MAX - 1);
+
+	for (int i = 0; i < PROFILE_PROBES; i++) {
+		__u32 at = table * PROFILE_GROUPS_MAX +
+			   ((place + i) & (PROFILE_GROUPS_MAX - 1));
+		struct profile_group *g = bpf_map_lookup_elem(&wanted, &at);
+		if (!g || !g->cgroup)
+			return NULL;
+		if (g->cgroup == cgroup)
+			return g;
+	}
+	return NULL;
+}
+
+static __noinline int look_up_groups(struct cpu_state *s, struct task_struct *task,
+				     __u32 table)
 {
 	struct cgroup *cgrp = counted_cgroup_of_any(task);
 
+	if (!s)
+		return 0;
+	s->found = 0;
 	for (int i = 0; i < GROUP_ABOVE_MAX && cgrp; i++) {
-		__u64 id = BPF_CORE_READ(cgrp, kn, id);
-		if (bpf_map_lookup_elem(&wanted, &id))
-			return true;
+		struct profile_group *g =
+			find_wanted_group(table & 1, BPF_CORE_READ(cgrp, kn, id));
+		if (g) {
+			s->found = g->cgroup;
+			s->hz = g->hz;
+			return 0;
+		}
 		struct cgroup_subsys_state *above = BPF_CORE_READ(cgrp, self.parent);
 		cgrp = above ? BPF_CORE_READ(above, cgroup) : NULL;
 	}
-	return false;
+	return 0;
 }
 
-static __always_inline void walk_program(struct sample *s, struct task_struct *task)
+/* The state of this CPU, with what the table says of the task's group; NULL: it is not
+ * sampled. */
+static __always_inline struct cpu_state *find_wanted(struct task_struct *task,
+						     const struct profile_control *c)
+{
+	__u32 zero = 0;
+	struct cpu_state *s = bpf_map_lookup_elem(&cpu_states, &zero);
+	struct cgroup *cgrp = counted_cgroup_of_any(task);
+
+	if (!s || !cgrp)
+		return NULL;
+	__u64 id = BPF_CORE_READ(cgrp, kn, id);
+	if (s->cgroup != id || s->generation != c->generation) {
+		look_up_groups(s, task, c->tables);
+		s->cgroup = id;
+		s->generation = c->generation;
+	}
+	return s->found ? s : NULL;
+}
+
+/* Of the ticks of a CPU the share that its unit asked for, evenly */
+static __always_inline bool is_tick_due(struct cpu_state *s, __u32 hz)
+{
+	__u64 n = s->tick++;
+
+	return s->hz >= hz || (n + 1) * s->hz / hz != n * s->hz / hz;
+}
+
+/* ---- processes ------------------------------------------------------------------- */
+
+static __noinline struct profile_process *find_process(__u32 pid)
+{
+	__u32 place = profile_place(pid, process_mask);
+
+	for (int i = 0; i < PROFILE_PROBES; i++) {
+		__u32 at = (place + i) & process_mask;
+		struct profile_process *p = bpf_map_lookup_elem(&processes, &at);
+		if (p && p->pid == pid)
+			return p;
+	}
+	return NULL;
+}
+
+/* A process that was forked and executes nothing of its own has its parent's
+ * mappings. */
+static __always_inline struct profile_process *find_known(struct task_struct *task)
+{
+	struct profile_process *p = NULL;
+
+	for (int i = 0; i < PARENTS_MAX && task; i++) {
+		p = find_process((__u32)BPF_CORE_READ(task, tgid));
+		if (p || !(BPF_CORE_READ(task, flags) & PF_FORKNOEXEC))
+			break;
+		task = BPF_CORE_READ(task, group_leader, real_parent);
+	}
+	return p;
+}
+
+/* The reader looks by itself many times a second; it is woken for what it should look
+ * at soon, but not for each of many. */
+static __always_inline __u64 wake_reader(struct profile_control *c)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (now - c->woken_ns <= WAKE_NS)
+		return BPF_RB_NO_WAKEUP;
+	c->woken_ns = now;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline void send_event(struct profile_control *c, __u64 cgroup,
+				       __u32 process, __u8 kind, bool wake)
+{
+	struct {
+		__u64 cgroup;
+		__u32 process, thread, serial;
+		__u8 kind, end, kernel_frames, frames;
+	} event = {.cgroup = cgroup, .process = process, .kind = kind};
+
+	if (bpf_ringbuf_output(&samples, &event, sizeof(event),
+			       wake ? wake_reader(c) : BPF_RB_NO_WAKEUP) < 0)
+		__sync_fetch_and_add(&c->lost_events, 1);
+}
+
+static __always_inline bool forget_process(__u32 pid)
+{
+	struct profile_process *p = find_process(pid);
+
+	return p && __sync_val_compare_and_swap(&p->pid, pid, 0) == pid;
+}
+
+/* ---- what happens ---------------------------------------------------------------- */
+
+static __always_inline void walk_program(struct profile_sample *s,
+					 struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack_walk w = {.sample = s};
@@ -186,12 +325,12 @@ static __always_inline void walk_program(struct sample *s, struct task_struct *t
 	w.pc = BPF_CORE_READ(regs, ip);
 	w.sp = BPF_CORE_READ(regs, sp);
 	w.fp = BPF_CORE_READ(regs, bp);
-	if (!w.pc) {
+	if (!w.pc || (BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		s->end = SAMPLE_NO_PROGRAM;
 		return;
 	}
-	w.process = bpf_map_lookup_elem(&processes, &s->process);
-	if (!w.process) {
+	struct profile_process *p = find_known(task);
+	if (!p) {
 		__u32 n = s->kernel_frames;
 		if (n < SAMPLE_KERNEL_MAX)
 			s->pcs[n] = w.pc;
@@ -199,6 +338,9 @@ static __always_inline void walk_program(struct sample *s, struct task_struct *t
 		s->end = SAMPLE_NEW_PROCESS;
 		return;
 	}
+	s->serial = p->serial;
+	w.first = p->first;
+	w.count = p->count;
 	bpf_loop(SAMPLE_FRAMES_MAX, walk_frame, &w, 0);
 	s->frames = (__u8)w.depth;
 	s->end = (__u8)w.end;
@@ -208,17 +350,21 @@ SEC("perf_event")
 int clock_ticked(void *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct profile_control *c = get_control();
 	__u32 zero = 0;
 	__u64 id = bpf_get_current_pid_tgid();
 
-	if (!(__u32)id || !is_wanted(task))
+	if (!(__u32)id || !c)
 		return 0;
-	struct sample *s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!s)
+	struct cpu_state *state = find_wanted(task, c);
+	struct profile_sample *s = bpf_map_lookup_elem(&scratch, &zero);
+	if (!state || !s || !is_tick_due(state, c->hz))
 		return 0;
+	s->cgroup = state->found;
 	s->process = (__u32)(id >> 32);
 	s->thread = (__u32)id;
-	s->cpu = bpf_get_smp_processor_id();
+	s->serial = 0;
+	s->kind = PROFILE_SAMPLE;
 	s->kernel_frames = s->frames = 0;
 	long size =
 		bpf_get_stack(ctx, s->pcs, SAMPLE_KERNEL_MAX * sizeof(s->pcs[0]), 0);
@@ -229,10 +375,11 @@ int clock_ticked(void *ctx)
 	if (pcs > SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX)
 		return 0;
 	if (bpf_ringbuf_output(&samples, s,
-			       __builtin_offsetof(struct sample, pcs) +
+			       __builtin_offsetof(struct profile_sample, pcs) +
 				       pcs * sizeof(s->pcs[0]),
-			       0) < 0)
-		__sync_fetch_and_add(&lost, 1);
+			       s->end == SAMPLE_NEW_PROCESS ? wake_reader(c)
+							    : BPF_RB_NO_WAKEUP) < 0)
+		__sync_fetch_and_add(&c->lost, 1);
 	return 0;
 }
 
@@ -241,8 +388,27 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(program_changed, struct task_struct *task)
 {
 	__u32 process = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	struct profile_control *c = get_control();
+	struct cpu_state *state = c ? find_wanted(task, c) : NULL;
 
-	bpf_map_delete_elem(&processes, &process);
+	(void)forget_process(process);
+	if (c && state)
+		send_event(c, state->found, process, PROFILE_EXEC, true);
+	return 0;
+}
+
+SEC("fentry/perf_event_mmap")
+int BPF_PROG(code_mapped, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
+		return 0;
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct profile_control *c = get_control();
+	struct cpu_state *state = c ? find_wanted(task, c) : NULL;
+
+	if (c && state)
+		send_event(c, state->found, (__u32)(bpf_get_current_pid_tgid() >> 32),
+			   PROFILE_MAPPED, true);
 	return 0;
 }
 
@@ -251,9 +417,14 @@ int BPF_PROG(process_ended, struct task_struct *task)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 process = (__u32)(id >> 32);
+	struct profile_control *c = get_control();
 
-	if (process == (__u32)id)
-		bpf_map_delete_elem(&processes, &process);
+	if (process != (__u32)id || !c)
+		return 0;
+	struct cpu_state *state = find_wanted(task, c);
+	/* also one that is not known yet: what is about to be learnt is for nothing */
+	if (forget_process(process) || state)
+		send_event(c, 0, process, PROFILE_EXIT, false);
 	return 0;
 }
 

@@ -21,6 +21,10 @@
 #ifndef CAP_BPF
 #define CAP_BPF 39
 #endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+#define BIT(capability) (UINT64_C(1) << (capability))
 
 static const int allowed_calls[] = {
 	/* what it is for */
@@ -109,6 +113,23 @@ static const int allowed_calls[] = {
 	SYS_exit_group,
 };
 
+/* Also of one that serves: it is asked, and starts processes that open files */
+static const int serving_calls[] = {
+	SYS_recvmsg, SYS_ppoll,
+#ifdef SYS_poll
+	SYS_poll,
+#endif
+	SYS_clone,
+#ifdef SYS_fork
+	SYS_fork,
+#endif
+	SYS_wait4,   SYS_kill,  SYS_capset, SYS_getppid, SYS_set_tid_address,
+#ifdef SYS_rseq
+	SYS_rseq,
+#endif
+};
+#define CALLS(list) (sizeof(list) / sizeof((list)[0]))
+
 /* Debian's and Ubuntu's kernels have levels above 2, from which CAP_PERFMON does not
  * do. */
 #define PARANOID_USUAL 2
@@ -125,22 +146,54 @@ bool limits_perf_takes_admin(int procfd)
 	return parse_s64(text, &level) == 0 && level > PARANOID_USUAL;
 }
 
-int limits_apply(bool perf, int procfd, struct err *err)
+/* Linux 5.8 took the two that we want out of CAP_SYS_ADMIN. */
+static uint64_t for_programs(bool perf, int procfd)
 {
-	const uint64_t admin = UINT64_C(1) << CAP_SYS_ADMIN;
-	uint64_t kept = UINT64_C(1) << CAP_BPF | UINT64_C(1) << CAP_PERFMON;
+	uint64_t kept = BIT(CAP_BPF) | BIT(CAP_PERFMON);
 
-	/* Linux 5.8 took these two out of it */
 	if (prctl(PR_CAPBSET_READ, CAP_BPF, 0, 0, 0) < 0)
-		kept = admin | UINT64_C(1) << CAP_SYS_RESOURCE;
+		kept = BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_RESOURCE);
 	if (perf && limits_perf_takes_admin(procfd))
-		kept |= admin;
+		kept |= BIT(CAP_SYS_ADMIN);
+	return kept;
+}
+
+static uint64_t for_files(void)
+{
+	bool old = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) < 0;
+
+	return BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
+	       BIT(old ? CAP_SYS_ADMIN : CAP_CHECKPOINT_RESTORE);
+}
+
+/* What can be given up is. */
+static int give_up_rest(uint64_t kept, const int *calls, size_t count, struct err *err)
+{
 	int rc = privileges_limit(err);
+
 	if (!rc)
 		rc = privileges_keep(kept, err);
-	/* what can be given up is */
-	int filtered = sandbox_allow_only(
-		allowed_calls, sizeof(allowed_calls) / sizeof(allowed_calls[0]),
-		rc < 0 ? NULL : err);
+	int filtered = sandbox_allow_only(calls, count, rc < 0 ? NULL : err);
 	return rc < 0 ? rc : filtered;
+}
+
+int limits_apply(bool perf, int procfd, struct err *err)
+{
+	return give_up_rest(for_programs(perf, procfd), allowed_calls,
+			    CALLS(allowed_calls), err);
+}
+
+int limits_apply_serving(int procfd, struct err *err)
+{
+	int calls[CALLS(allowed_calls) + CALLS(serving_calls)];
+
+	memcpy(calls, allowed_calls, sizeof(allowed_calls));
+	memcpy(calls + CALLS(allowed_calls), serving_calls, sizeof(serving_calls));
+	return give_up_rest(for_programs(true, procfd) | for_files(), calls,
+			    CALLS(calls), err);
+}
+
+int limits_keep_for_files(struct err *err)
+{
+	return privileges_keep(for_files(), err);
 }

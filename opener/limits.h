@@ -13,6 +13,13 @@
  * on. -ENOSYS: this kernel filters no system calls, all else is given up; other errors:
  * not all is. */
 int limits_apply(bool perf, int procfd, struct err *err);
+/* The same for one that serves a ceems-profiler (profile.h): with CAP_SYS_PTRACE,
+ * CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN) and CAP_DAC_READ_SEARCH, for
+ * users' /proc/PID/maps and map_files, and with what starting the processes takes that
+ * open these. */
+int limits_apply_serving(int procfd, struct err *err);
+/* In one of those processes: these three capabilities alone. */
+int limits_keep_for_files(struct err *err);
 
 /* Whether this kernel opens perf events of a CPU for CAP_SYS_ADMIN alone
  * (kernel.perf_event_paranoid above 2). */

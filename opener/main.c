@@ -23,10 +23,12 @@
 #include "opener/limits.h"
 #include "opener/net.h"
 #include "opener/perf.h"
+#include "opener/profile.h"
 
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
+	uint64_t profile_fd;
 	uint64_t slots, perf_hardware;
 	bool io_metrics, io_latency, network_metrics, perf;
 	char *perf_raw;
@@ -61,6 +63,10 @@ static const struct conf_opt opener_options[] = {
 	    "With --collector.perf: also these, as "
 	    "TYPE:CONFIG:CONFIG1:CONFIG2:LEADS,... in decimal "
 	    "(perf_event_open(2)); LEADS is 1 for the first of a group."),
+	ROW("profile.fd", CONF_U64, profile_fd, "0",
+	    "Instead of all that: a socket to ceems-profiler, for which it opens what "
+	    "profiles take until that end is closed.",
+	    .max = 1023),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
 	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
@@ -191,6 +197,15 @@ static int open_perf(const struct options *o, bool by_cpuacct, const struct grou
 	return rc;
 }
 
+static bool counts_by_cpuacct(int cgroupfd)
+{
+	struct cgroup_layout layout = {0};
+	struct err err;
+
+	return cgroup_probe(cgroupfd, &layout, &err) == 0 && !layout.unified_only &&
+	       *layout.cpuacct;
+}
+
 static int open_and_hand_over(const struct options *o)
 {
 	struct groups g = {0};
@@ -202,9 +217,7 @@ static int open_and_hand_over(const struct options *o)
 			  cgroupfd, &err, "");
 		return cgroupfd;
 	}
-	struct cgroup_layout layout = {0};
-	bool by_cpuacct = cgroup_probe(cgroupfd, &layout, &err) == 0 &&
-			  !layout.unified_only && *layout.cpuacct;
+	bool by_cpuacct = counts_by_cpuacct(cgroupfd);
 	int rc = open_groups(o, cgroupfd, &g), parts[] = {0, 0, 0};
 	if (rc == 0 && o->io_metrics)
 		parts[0] = open_io(o, by_cpuacct, &g);
@@ -218,12 +231,28 @@ static int open_and_hand_over(const struct options *o)
 	return rc;
 }
 
+static int serve_profiler(const struct options *o)
+{
+	struct err err = {""};
+	auto_close int cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
+	auto_close int procfd =
+		cgroupfd < 0 ? cgroupfd : fs_opendir_at(AT_FDCWD, o->path_procfs, &err);
+
+	if (procfd < 0) {
+		log_error("%s: no profiles are taken", err.text);
+		return procfd;
+	}
+	return profile_serve((int)o->profile_fd, procfd, counts_by_cpuacct(cgroupfd),
+			     false);
+}
+
 /* A kernel without filters is told of by ceemsd. */
 static void limit_opener(const struct options *o)
 {
 	struct err err = {""};
 	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
-	int rc = limits_apply(o->perf, procfd, &err);
+	int rc = o->profile_fd ? limits_apply_serving(procfd, &err)
+			       : limits_apply(o->perf, procfd, &err);
 
 	if (rc == -ENOSYS)
 		log_debug("%s", err.text);
@@ -256,6 +285,8 @@ int main(int argc, char *argv[])
 			  "TYPE:CONFIG:CONFIG1:CONFIG2:LEADS",
 			  o.perf_raw, HARDWARE_RAW_MAX);
 		status = PROGRAM_USAGE;
+	} else if (o.profile_fd) {
+		status = serve_profiler(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	} else {
 		status = open_and_hand_over(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	}

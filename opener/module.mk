@@ -14,10 +14,15 @@ libopener_SRCS += opener/limits.c
 libopener_SRCS += opener/load.c
 libopener_SRCS += opener/net.c
 libopener_SRCS += opener/perf.c
+libopener_SRCS += opener/profile.c
+libopener_SRCS += opener/profile_files.c
+libopener_SRCS += opener/profile_serve.c
+libopener_SRCS += opener/profile_worker.c
 $(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h
 $(OBJ)/opener/io.o $(OBJ)/pic/opener/io.o: $(BUILD)/bpf/io.skel.h
 $(OBJ)/opener/net.o $(OBJ)/pic/opener/net.o: $(BUILD)/bpf/net.skel.h
 $(OBJ)/opener/perf.o $(OBJ)/pic/opener/perf.o: $(BUILD)/bpf/perf.skel.h
+$(OBJ)/opener/profile.o $(OBJ)/pic/opener/profile.o: $(BUILD)/bpf/profile.skel.h
 
 PROGS += ceems-opener
 ceems-opener_SRCS := opener/main.c

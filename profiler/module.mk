@@ -11,26 +11,34 @@ libprofiler_CFLAGS := -I$(BUILD) $(if $(HAVE_LZMA),-DHAVE_LZMA) $(if $(HAVE_IBER
 # of programs that link it
 libprofiler_USES := libdw libelf $(if $(HAVE_LZMA),liblzma)
 libprofiler_NEEDS := $(if $(HAVE_IBERTY),-liberty)
+libprofiler_SRCS += profiler/by_hand.c
+libprofiler_SRCS += profiler/door.c
 libprofiler_SRCS += profiler/elf_file.c
 libprofiler_SRCS += profiler/file_names.c
 libprofiler_SRCS += profiler/file_reader.c
 libprofiler_SRCS += profiler/fork_server.c
 libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/inlined.c
+libprofiler_SRCS += profiler/learn_queue.c
 libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/name_cache.c
 libprofiler_SRCS += profiler/options.c
+libprofiler_SRCS += profiler/output.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
 libprofiler_SRCS += profiler/push.c
+libprofiler_SRCS += profiler/raw_stacks.c
 libprofiler_SRCS += profiler/readable_name.c
 libprofiler_SRCS += profiler/reader.c
+libprofiler_SRCS += profiler/sample_ring.c
+libprofiler_SRCS += profiler/serve.c
 libprofiler_SRCS += profiler/session.c
 libprofiler_SRCS += profiler/stacks.c
+libprofiler_SRCS += profiler/step_profiles.c
 libprofiler_SRCS += profiler/symbols.c
+libprofiler_SRCS += profiler/tables.c
 libprofiler_SRCS += profiler/unwind_table.c
 libprofiler_SRCS += $(BUILD)/profiler/pprof.pb-c.c
-$(OBJ)/profiler/session.o $(OBJ)/pic/profiler/session.o: $(BUILD)/bpf/profile.skel.h
 $(OBJ)/profiler/pprof.o $(OBJ)/pic/profiler/pprof.o: $(BUILD)/profiler/pprof.pb-c.c
 $(BUILD)/profiler/pprof.pb-c.c: profiler/pprof.proto
 	$(call say,PROTOC,$<)mkdir -p $(@D) && $(PROTOC_C) --c_out=$(@D) -Iprofiler $<

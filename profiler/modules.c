@@ -2,90 +2,225 @@
 #include "profiler/modules.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
+
+#define CHECK_S 60u       /* a file may be replaced in place */
+#define KEEP_ROWS_S 10u   /* those of a module seen since are not taken away */
+#define KEEP_PLACE_S 600u /* longer than any stack waits for its names */
+
+static void close_module(struct modules *m, struct module *o)
+{
+	if (o->fd < 0)
+		return;
+	reader_forget_file(m->reader, o->fd);
+	close(o->fd);
+	o->fd = -1;
+}
 
 void modules_free(struct modules *m)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
-		reader_forget_file(m->reader, m->all[i].fd);
-		close(m->all[i].fd);
+		close_module(m, &m->all[i]);
 		free(m->all[i].name);
 	}
 	free(m->all);
 	name_cache_free(&m->names);
-	*m = (struct modules){0};
+	*m = (struct modules){.reader = m->reader};
 }
 
-static int find_module(const struct modules *m, const struct stat *st)
+static bool is_key(const struct module *o, const struct module_key *key)
 {
-	for (uint32_t i = 0; i < m->count; i++) {
+	return o->name && o->key.inode == key->inode && o->key.device == key->device;
+}
+
+static bool is_file(const struct module *o, const struct profile_file *f)
+{
+	return o->file.inode == f->inode && o->file.device == f->device &&
+	       o->file.size == f->size && o->file.changed_s == f->changed_s &&
+	       o->file.changed_ns == f->changed_ns;
+}
+
+int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s)
+{
+	/* the newest first: a file that was replaced in place has an older module */
+	for (uint32_t i = m->count; i-- > 0;) {
 		const struct module *o = &m->all[i];
-		if (o->inode == st->st_ino && o->device == st->st_dev &&
-		    o->changed.tv_sec == st->st_ctim.tv_sec &&
-		    o->changed.tv_nsec == st->st_ctim.tv_nsec)
+		if (is_key(o, key) && o->checked_s + CHECK_S > now_s &&
+		    (o->fd >= 0 || !o->segment_count) && !o->evicted)
 			return (int)i;
 	}
 	return -ENOENT;
 }
 
-/* Without rows its frames are the last that are seen of a stack. */
-static int read_table(struct modules *m, struct module *new, struct err *err)
-{
-	struct reader_table table;
-	int rc = reader_read_table(m->reader, new->fd, new->uid,
-				   m->row_room - m->row_count, &m->rows[m->row_count],
-				   &table);
+/* ---- room for rows --------------------------------------------------------------- */
 
-	if (rc < 0)
-		return err_set(err, rc, "%s", strerror(-rc));
-	memcpy(new->segments, table.segments, sizeof(new->segments));
-	new->segment_count = (int)table.segment_count;
-	new->rows = (struct profile_module){.first = m->row_count, .count = table.rows};
-	m->row_count += table.rows;
-	m->without_rows += table.rows_status < 0;
-	return 0;
+static int compare_rows(const void *a, const void *b)
+{
+	const struct profile_module *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-int modules_add(struct modules *m, int fd, const char *path, uint32_t uid,
-		struct err *err)
+/* Where the most rows can be put, and how many */
+static struct profile_module find_largest_gap(const struct modules *m)
+{
+	auto_free struct profile_module *all = calloc(m->count + 1, sizeof(*all));
+	struct profile_module best = {0};
+	uint32_t used = 0, at = 0;
+
+	if (!all)
+		return best;
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (m->all[i].rows.count)
+			all[used++] = m->all[i].rows;
+	}
+	qsort(all, used, sizeof(*all), compare_rows);
+	all[used].first = m->row_room;
+	for (uint32_t i = 0; i <= used; i++) {
+		if (all[i].first - at > best.count)
+			best = (struct profile_module){at, all[i].first - at};
+		at = all[i].first + all[i].count;
+	}
+	return best;
+}
+
+static bool evict_oldest_rows(struct modules *m, uint32_t now_s)
+{
+	struct module *oldest = NULL;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct module *o = &m->all[i];
+		if (o->rows.count && o->seen_s + KEEP_ROWS_S <= now_s &&
+		    (!oldest || o->seen_s < oldest->seen_s))
+			oldest = o;
+	}
+	if (!oldest)
+		return false;
+	oldest->rows.count = 0;
+	oldest->evicted = true;
+	m->told[oldest - m->all] = oldest->rows;
+	m->evictions++;
+	return true;
+}
+
+/* Twice the gap that was not enough, if those not seen lately have so many */
+static bool make_larger_gap(struct modules *m, struct profile_module *gap,
+			    uint32_t now_s)
+{
+	uint32_t wanted = gap->count < m->row_room / 2 ? gap->count * 2 : m->row_room;
+
+	while (gap->count < wanted) {
+		if (!evict_oldest_rows(m, now_s))
+			return false;
+		*gap = find_largest_gap(m);
+	}
+	return true;
+}
+
+/* Without rows its frames are the last that are seen of a stack. */
+static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
+{
+	struct module *o = &m->all[index];
+	struct profile_module gap = find_largest_gap(m);
+	struct reader_table table = {.rows_status = -ENODATA};
+	int rc = o->fd < 0 ? -EBADF : -E2BIG;
+
+	o->rows = m->told[index] = (struct profile_module){0};
+	o->evicted = false;
+	do {
+		if (rc == -EBADF)
+			break;
+		rc = reader_read_table(m->reader, o->fd, o->uid, gap.count,
+				       &m->rows[gap.first], &table);
+		rc = rc == 0 ? table.rows_status : rc;
+	} while (rc == -E2BIG && make_larger_gap(m, &gap, now_s));
+	if (table.segment_count) {
+		memcpy(o->segments, table.segments, sizeof(o->segments));
+		o->segment_count = (int)table.segment_count;
+	}
+	if (rc < 0 || !table.rows) {
+		m->without_rows++;
+		return;
+	}
+	o->rows = (struct profile_module){gap.first, table.rows};
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	m->told[index] = o->rows;
+}
+
+/* ---- modules --------------------------------------------------------------------- */
+
+/* A place for one more: a new one, or one that nobody needs */
+static int choose_module_place(struct modules *m, uint32_t now_s)
+{
+	if (m->count == PROFILE_MODULES_MAX) {
+		for (uint32_t i = 0; i < m->count; i++) {
+			struct module *o = &m->all[i];
+			if (o->users || o->seen_s + KEEP_PLACE_S > now_s)
+				continue;
+			close_module(m, o);
+			free(o->name);
+			name_cache_forget(&m->names);
+			*o = (struct module){.fd = -1};
+			m->told[i] = o->rows;
+			return (int)i;
+		}
+		return -E2BIG;
+	}
+	struct module *all = reallocarray(m->all, m->count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	m->all = all;
+	all[m->count] = (struct module){.fd = -1};
+	return (int)m->count++;
+}
+
+/* One that is known, whose file had been let go of or whose rows had been evicted */
+static int renew_module(struct modules *m, int index, int *fd, uint32_t uid,
+			uint32_t now_s)
+{
+	struct module *o = &m->all[index];
+
+	o->checked_s = now_s;
+	if (o->fd < 0) {
+		o->fd = steal_fd(fd);
+		o->uid = uid;
+		o->no_names = false;
+	}
+	if (o->evicted)
+		place_rows(m, (uint32_t)index, now_s);
+	return index;
+}
+
+int modules_add(struct modules *m, int fd, const struct profile_file *file,
+		const char *path, const struct module_key *key, uint32_t uid,
+		uint32_t now_s, struct err *err)
 {
 	auto_close int own = fd;
-	struct module new = {.fd = fd, .uid = uid};
-	struct stat st;
-
-	if (fstat(own, &st) < 0)
-		return err_set(err, -errno, "%s", strerror(errno));
-	int rc = find_module(m, &st);
-	if (rc >= 0)
-		return rc;
-	if (m->count == PROFILE_MODULES_MAX)
-		return err_set(err, -E2BIG, "more than %d files", PROFILE_MODULES_MAX);
-	rc = read_table(m, &new, err);
-	if (rc < 0) {
-		reader_forget_file(m->reader, own);
-		return rc;
-	}
 	const char *base = strrchr(path, '/');
-	new.name = strdup(base ? base + 1 : path);
-	struct module *all = reallocarray(m->all, m->count + 1, sizeof(*all));
-	if (all)
-		m->all = all;
-	if (!all || !new.name) {
-		reader_forget_file(m->reader, own);
-		free(new.name);
-		return err_set(err, -ENOMEM, "out of memory");
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (is_key(&m->all[i], key) && is_file(&m->all[i], file))
+			return renew_module(m, (int)i, &own, uid, now_s);
 	}
-	new.fd = steal_fd(&own);
-	new.device = st.st_dev;
-	new.inode = st.st_ino;
-	new.changed = st.st_ctim;
-	m->all[m->count] = new;
-	return (int)m->count++;
+	auto_free char *name = strdup(base ? base + 1 : path);
+	int index = name ? choose_module_place(m, now_s) : -ENOMEM;
+	if (index == -E2BIG)
+		return err_set(err, index, "more than %d files", PROFILE_MODULES_MAX);
+	if (index < 0)
+		return err_set(err, index, "out of memory");
+	struct module *o = &m->all[index];
+	o->name = steal_ptr(&name);
+	o->key = *key;
+	o->file = *file;
+	o->checked_s = o->seen_s = now_s;
+	o->uid = uid;
+	o->fd = steal_fd(&own);
+	place_rows(m, (uint32_t)index, now_s);
+	return index;
 }
 
 uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address,
@@ -95,11 +230,27 @@ uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address
 	struct reader_names names = {.count = 0};
 
 	ret->count = 0;
-	if (o->no_names || name_cache_find(&m->names, module, address, ret))
+	if (name_cache_find(&m->names, module, address, ret) || o->no_names ||
+	    o->fd < 0)
 		return ret->count;
 	int rc = reader_read_names(m->reader, o->fd, o->uid, address, &names);
 	o->no_names = rc < 0 && rc != -EAGAIN;
 	if (rc == 0 && name_cache_add(&m->names, module, address, &names) == 0)
 		(void)name_cache_find(&m->names, module, address, ret);
 	return ret->count;
+}
+
+void modules_let_go(struct modules *m, uint32_t since_s)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		if (!m->all[i].users && m->all[i].seen_s < since_s)
+			close_module(m, &m->all[i]);
+	}
+}
+
+uint64_t modules_bytes(const struct modules *m)
+{
+	return m->count * sizeof(*m->all) + m->names.text_bytes +
+	       m->names.slot_count * sizeof(*m->names.slots) +
+	       m->names.number_room * sizeof(*m->names.numbers);
 }

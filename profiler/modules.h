@@ -5,48 +5,71 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "lib/err.h"
+#include "lib/records/profile_request.h"
+#include "lib/records/profile_sample.h"
 #include "profiler/name_cache.h"
 #include "profiler/reader.h"
-#include "profiler/sample.h"
+#include "profiler/unwind_row.h"
 
 /* The files whose code has been seen, each once, and their rows in one array that the
- * kernel program reads. */
+ * kernel program reads. Where there is no room those not seen for longest lose their
+ * rows, then their place. One thread. */
+
+/* What /proc/PID/maps says of a file: enough to find it again, without opening it */
+struct module_key {
+	uint64_t device, inode;
+};
+
 struct module {
-	char *name; /* the last part of its path */
-	int fd;
-	dev_t device;
-	ino_t inode;
-	struct timespec changed;
+	char *name; /* the last part of its path; NULL: the place is free */
+	int fd;     /* -1: let go of */
+	struct module_key key;
+	struct profile_file file;
+	uint32_t checked_s; /* CLOCK_BOOTTIME: it was this file then */
+	uint32_t seen_s;    /* in a stack */
+	uint32_t users;     /* mappings of processes that are known */
 	struct profile_module rows;
+	bool evicted; /* it had rows */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
-	int segment_count;
-	uint32_t uid;  /* whose process it was first seen in */
-	bool no_names; /* whoever looked for them was lost */
+	int segment_count; /* 0: it could not be read */
+	uint32_t uid;      /* whose process it was last opened for */
+	bool no_names;     /* whoever looked for them was lost */
 };
 
 struct modules {
 	struct reader *reader; /* not owned */
 	struct module *all;
 	uint32_t count;
-	struct unwind_row *rows; /* [row_room]: the kernel program's array, not owned */
-	uint32_t row_count, row_room;
+	/* the kernel program's arrays, not owned */
+	struct unwind_row *rows; /* [row_room] */
+	uint32_t row_room;
+	struct profile_module *told; /* [PROFILE_MODULES_MAX] */
 	struct name_cache names;
 	uint64_t without_rows; /* files that had none, or for which there was no room */
+	uint64_t evictions;
 };
 
 void modules_free(struct modules *m);
+/* The module of a file, if it was looked at within the last minute; -ENOENT */
+int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s);
 /* The module of an open file, which is taken over; path names it, uid is whose process
- * maps it. Its index, -E2BIG if there are PROFILE_MODULES_MAX, -ENOEXEC: no ELF file,
- * or it could not be read. */
-int modules_add(struct modules *m, int fd, const char *path, uint32_t uid,
-		struct err *err);
+ * maps it. fd -1: of a file that could not be opened, whose code has the file's name
+ * alone. Its index; -E2BIG: there
+ * are PROFILE_MODULES_MAX that are in use; -ENOMEM. */
+int modules_add(struct modules *m, int fd, const struct profile_file *file,
+		const char *path, const struct module_key *key, uint32_t uid,
+		uint32_t now_s, struct err *err);
 /* What the functions at an address in the file are called, the innermost first; those
  * before the last are inlined. Their number, 0: they have no names. Valid until the
  * next call. */
 uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address,
 			    struct name_list *ret);
+/* Lets go of the files, and of the names, that no process has mapped any more and that
+ * were in no stack since: those stacks have been named. */
+void modules_let_go(struct modules *m, uint32_t since_s);
+/* Bytes of what is not in the kernel program's arrays */
+uint64_t modules_bytes(const struct modules *m);
 
 #endif

@@ -24,11 +24,29 @@ const struct conf_opt profiler_options[] = {
 	    "How often each CPU is looked at, per second: an odd number keeps out of "
 	    "step with what programs do regularly.",
 	    .min = 1, .max = 999),
-	ROW("profile.rows", CONF_U64, rows, "1000000",
-	    "For how many rows of call frame information there is room, 8 bytes each. "
-	    "A "
-	    "large library has 100000; stacks end at code of files without rows.",
-	    .min = 1000, .max = 1 << 26),
+	ROW("profiling.memory", CONF_BYTES, memory_bytes, "64MiB",
+	    "How much its tables, the kernel's among them, and stacks may take. Where "
+	    "there is no room profiles have less detail."),
+	ROW("profiling.interval", CONF_DURATION, interval_ms, "60s",
+	    "As ceemsd's child: how long a profile covers.", .min = 1000,
+	    .max = 3600000),
+	ROW("profiles.spool", CONF_STRING, profiles_spool, "",
+	    "As ceemsd's child: the folder that profiles are written to, from which "
+	    "ceems-courier sends them."),
+	ROW("link.fd", CONF_U64, link_fd, "0",
+	    "The socket to ceemsd, which starts ceems-profiler with it; 0: none, it "
+	    "samples --cgroup.",
+	    .max = 1023),
+	ROW("opener.fd", CONF_U64, opener_fd, "0",
+	    "With --link.fd: the socket to the ceems-opener that opens for it what "
+	    "takes privileges.",
+	    .max = 1023),
+	ROW("cluster", CONF_STRING, cluster, "",
+	    "With --link.fd: label cluster of profiles."),
+	ROW("hostname", CONF_STRING, hostname, "",
+	    "With --link.fd: label hostname of profiles."),
+	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",
+	    "Where control groups are mounted.", .flags = CONF_HIDDEN),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc", "Where proc is mounted.",
 	    .flags = CONF_HIDDEN),
 };

@@ -15,7 +15,10 @@ struct options {
 	char *group, *path_procfs, *push_url;
 	struct conf_list labels;
 	int format; /* enum profile_format */
-	uint64_t duration_ms, hz, rows;
+	uint64_t duration_ms, hz;
+	uint64_t link_fd, opener_fd; /* 0: not ceemsd's child */
+	uint64_t interval_ms, memory_bytes;
+	char *profiles_spool, *cluster, *hostname, *path_cgroupfs;
 };
 
 extern const struct conf_opt profiler_options[];

@@ -131,7 +131,7 @@ int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *
 			      : 0;
 }
 
-static int pack_gzip(const struct buf *in, struct buf *ret)
+int pprof_pack(const struct buf *in, struct buf *ret)
 {
 	enum { GZIP = 16 };
 	z_stream z = {.next_in = (Bytef *)in->data, .avail_in = (uInt)in->len};
@@ -160,7 +160,7 @@ int pprof_push_request(const struct buf *profile, const struct pprof_label *labe
 	auto_free Pprof__LabelPair *pairs = calloc(label_count + 1, sizeof(*pairs));
 	auto_free Pprof__LabelPair **list = calloc(label_count + 1, sizeof(*list));
 
-	if (!pairs || !list || pack_gzip(profile, &packed) < 0)
+	if (!pairs || !list || pprof_pack(profile, &packed) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < label_count; i++) {
 		pprof__label_pair__init(&pairs[i]);

@@ -22,6 +22,8 @@ struct pprof_label {
  * -ENOMEM */
 int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *ret,
 		struct err *err);
+/* Packs it by gzip. -ENOMEM */
+int pprof_pack(const struct buf *in, struct buf *ret);
 /* The request of Pyroscope's push.v1.PusherService/Push that carries it, packed by gzip
  * as the service wants it. -ENOMEM */
 int pprof_push_request(const struct buf *profile, const struct pprof_label *labels,

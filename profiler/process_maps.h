@@ -2,15 +2,14 @@
 #ifndef CEEMS_PROFILER_PROCESS_MAPS_H
 #define CEEMS_PROFILER_PROCESS_MAPS_H
 
-#include "profiler/modules.h"
-#include "profiler/sample.h"
+#include <stdint.h>
 
-/* What a process executes, of /proc/PID/maps: files of ELF only, the first
- * PROFILE_MAPPINGS_MAX. -ESRCH: it has ended. */
-int process_maps_read(int procfd, uint32_t pid, struct modules *m,
-		      struct profile_process *ret, struct err *err);
-/* The mapping that an address is in; NULL: none. */
-const struct profile_mapping *process_maps_find(const struct profile_process *p,
-						uint64_t address);
+#include "profiler/door.h"
+#include "profiler/modules.h"
+
+/* What a process executes, by its maps: files only, the first PROFILE_MAPPINGS_MAX
+ * mappings, sorted. ret[PROFILE_MAPPINGS_MAX]. Their number; -ESRCH: it has ended. */
+int process_maps_read(struct door *d, uint32_t pid, struct modules *m, uint32_t now_s,
+		      struct profile_mapping *ret, struct err *err);
 
 #endif

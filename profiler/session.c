@@ -1,235 +1,327 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profiler/session.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/magic.h>
-#include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
+#include <unistd.h>
 
-#include "bpf/profile.skel.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/fs.h"
-#include "opener/load.h"
+#include "profiler/learn_queue.h"
 #include "profiler/process_maps.h"
+#include "profiler/sample_ring.h"
+#include "profiler/tables.h"
+
+#define LOOK_MS 100  /* the ring holds what comes in a second of these */
+#define QUEUE_MS 3   /* while a process waits to be looked at */
+#define LINGER_S 60u /* the program stays loaded, without clocks */
+#define TAKES_MAX 64 /* processes in one go, between looks at the ring */
 
 struct session {
-	struct profile_bpf *skeleton;
-	struct ring_buffer *ring;
-	struct bpf_link **ticks; /* [cpus] */
-	int cpus, procfd;
-	session_sample *on_sample;
-	void *arg;
+	struct session_config config;
+	int fds[PROFILE_FDS]; /* [0] -1: nothing is loaded */
+	int ticks;            /* -1: there are no clocks */
+	uint32_t hz;
+	uint64_t idle_ns; /* since when nobody is sampled; 0: somebody is */
+	struct sample_ring ring;
+	struct tables tables;
 	struct modules modules;
-	struct profile_process process; /* the one that is being looked at */
+	struct learn_queue queue;
+	struct session_counts counts;
+	struct session_stack stack;
+	struct profile_mapping found[PROFILE_MAPPINGS_MAX]; /* in learn_process() */
 };
 
-static int tell_modules(struct session *s, uint32_t from)
+static uint32_t now_s(void)
 {
-	int rc = 0;
-
-	for (uint32_t i = from; i < s->modules.count && rc == 0; i++)
-		rc = bpf_map__update_elem(s->skeleton->maps.modules, &i, sizeof(i),
-					  &s->modules.all[i].rows,
-					  sizeof(s->modules.all[i].rows), BPF_ANY);
-	return rc;
+	return (uint32_t)(clock_boottime_ns() / NSEC_PER_SEC);
 }
 
-/* Its rows and modules first, then the process itself: what the program finds, it can
- * use. */
-static void learn_process(struct session *s, uint32_t pid)
+/* ---- processes ------------------------------------------------------------------- */
+
+static void count_users(struct session *s, const struct profile_mapping *mappings,
+			uint32_t count, int by)
+{
+	for (uint32_t i = 0; i < count; i++)
+		s->modules.all[mappings[i].module].users += (uint32_t)by;
+}
+
+static void process_gone(void *arg, const struct profile_mapping *mappings,
+			 uint32_t count)
+{
+	count_users(arg, mappings, count, -1);
+}
+
+static struct known_process *learn_process(struct session *s, uint32_t pid)
 {
 	struct err err;
-	uint32_t known = s->modules.count;
 
-	s->process.learned_s = (unsigned)(clock_boottime_ns() / NSEC_PER_SEC);
-	if (process_maps_read(s->procfd, pid, &s->modules, &s->process, &err) < 0 ||
-	    tell_modules(s, known) < 0)
-		return;
-	(void)bpf_map__update_elem(s->skeleton->maps.processes, &pid, sizeof(pid),
-				   &s->process, sizeof(s->process), BPF_ANY);
+	learn_queue_drop(&s->queue, pid);
+	if (!learn_queue_may(&s->queue, clock_boottime_ns())) {
+		s->counts.put_off++;
+		return NULL;
+	}
+	s->counts.learnt++;
+	int count = process_maps_read(s->config.door, pid, &s->modules, now_s(),
+				      s->found, &err);
+	if (count < 0)
+		return NULL;
+	/* before the old ones go, so that a file of both keeps its user */
+	count_users(s, s->found, (uint32_t)count, 1);
+	if (tables_put(&s->tables, pid, s->found, (uint32_t)count, now_s()) < 0) {
+		count_users(s, s->found, (uint32_t)count, -1);
+		return NULL;
+	}
+	return tables_find(&s->tables, pid);
 }
 
-static bool look_up_process(struct session *s, uint32_t pid)
+static void learn_due(struct session *s)
 {
-	return bpf_map__lookup_elem(s->skeleton->maps.processes, &pid, sizeof(pid),
-				    &s->process, sizeof(s->process), 0) == 0;
+	for (int i = 0; i < TAKES_MAX; i++) {
+		uint32_t pid = learn_queue_take(&s->queue, clock_boottime_ns());
+		if (!pid)
+			break;
+		(void)learn_process(s, pid);
+	}
 }
+
+/* ---- samples --------------------------------------------------------------------- */
 
 /* What a process has loaded since is in no mapping that is known; nor is code that it
- * writes itself, for which its mappings are not read more than once a second. */
-static bool is_outdated(const struct session *s, const struct sample *sample)
+ * writes itself, for which its mappings are not read more than once a second. A file
+ * whose rows have made place is read again. */
+static bool is_outdated(const struct session *s, const struct profile_sample *sample,
+			const struct known_process *k)
 {
-	return sample->end == SAMPLE_NO_MAPPING &&
-	       s->process.learned_s != clock_boottime_ns() / NSEC_PER_SEC;
+	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
+	const struct profile_mapping *last;
+
+	if (k->learned_s == now_s() || !sample->frames)
+		return false;
+	if (sample->end == SAMPLE_NO_MAPPING)
+		return true;
+	if (sample->end != SAMPLE_NO_ROW)
+		return false;
+	last = tables_mapping(&s->tables, k, pcs[sample->frames - 1]);
+	return last && s->modules.all[last->module].evicted;
 }
 
-static int take_sample(void *arg, void *data, size_t size)
+static struct known_process *find_process_of(struct session *s,
+					     const struct profile_sample *sample)
+{
+	struct known_process *k =
+		sample->serial ? tables_find_serial(&s->tables, sample->serial) : NULL;
+
+	if (!k)
+		k = tables_find(&s->tables, sample->process);
+	if (k && !is_outdated(s, sample, k))
+		return k;
+	struct known_process *fresh = learn_process(s, sample->process);
+	if (fresh)
+		return fresh;
+	/* the old one may have been the one that made place */
+	return k && k->pid ? k : NULL;
+}
+
+static uint64_t frame_of(struct session *s, const struct known_process *k, uint64_t pc,
+			 bool call)
+{
+	/* a call may be the last instruction of its function */
+	const struct profile_mapping *m =
+		k ? tables_mapping(&s->tables, k, call ? pc - 1 : pc) : NULL;
+
+	if (!m)
+		return FRAME(FRAME_UNKNOWN, pc);
+	s->modules.all[m->module].seen_s = now_s();
+	return FRAME(m->module, (call ? pc - 1 : pc) - m->base);
+}
+
+static void take_stack(struct session *s, const struct profile_sample *sample)
+{
+	struct session_stack *to = &s->stack;
+	struct known_process *k = find_process_of(s, sample);
+	uint32_t n = 0;
+
+	if (k)
+		k->seen_s = now_s();
+	to->cgroup = sample->cgroup;
+	to->process = sample->process;
+	to->thread = sample->thread;
+	to->end = sample->end;
+	for (uint32_t i = 0; i < sample->kernel_frames; i++)
+		to->frames[n++] = FRAME(FRAME_KERNEL, sample->pcs[i]);
+	for (uint32_t i = 0; i < sample->frames; i++)
+		to->frames[n++] =
+			frame_of(s, k, sample->pcs[sample->kernel_frames + i], i > 0);
+	to->count = n;
+	s->counts.samples++;
+	s->counts.ends[sample->end]++;
+	s->config.on_stack(s->config.arg, to);
+}
+
+static void take_record(void *arg, const void *data, size_t size)
 {
 	struct session *s = arg;
-	const struct sample *sample = data;
+	const struct profile_sample *sample = data;
+	size_t pcs = 0;
 
-	if (size < offsetof(struct sample, pcs))
-		return 0;
-	bool known = look_up_process(s, sample->process);
-	if (!known || is_outdated(s, sample)) {
-		learn_process(s, sample->process);
-		known = look_up_process(s, sample->process);
+	if (size < offsetof(struct profile_sample, pcs))
+		return;
+	pcs = sample->kernel_frames + sample->frames;
+	switch (sample->kind) {
+	case PROFILE_EXEC:
+		tables_forget(&s->tables, sample->process);
+		learn_queue_put(&s->queue, sample->process, clock_boottime_ns());
+		break;
+	case PROFILE_MAPPED:
+		learn_queue_put(&s->queue, sample->process, clock_boottime_ns());
+		break;
+	case PROFILE_EXIT:
+		learn_queue_drop(&s->queue, sample->process);
+		tables_forget(&s->tables, sample->process);
+		break;
+	case PROFILE_SAMPLE:
+		if (sample->end < SAMPLE_ENDS &&
+		    pcs <= SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX &&
+		    size >= offsetof(struct profile_sample, pcs) +
+				    pcs * sizeof(sample->pcs[0]))
+			take_stack(s, sample);
+		break;
 	}
-	s->on_sample(s->arg, sample, known ? &s->process : NULL);
+}
+
+/* ---- the program ----------------------------------------------------------------- */
+
+static void unload_program(struct session *s)
+{
+	struct err err;
+
+	if (s->ticks >= 0)
+		close(s->ticks);
+	s->ticks = -1;
+	if (s->fds[0] < 0)
+		return;
+	s->counts.lost += s->tables.control->lost;
+	s->counts.forgotten += s->tables.forgotten;
+	sample_ring_close(&s->ring);
+	tables_close(&s->tables);
+	/* what names are still needed for stays */
+	for (uint32_t i = 0; i < s->modules.count; i++)
+		s->modules.all[i].users = 0;
+	modules_free(&s->modules);
+	memset(&s->queue, 0, sizeof(s->queue));
+	for (unsigned i = 0; i < PROFILE_FDS; i++)
+		close(s->fds[i]);
+	s->fds[0] = -1;
+	s->hz = 0;
+	(void)door_unload(s->config.door, &err);
+}
+
+static int load_program(struct session *s, struct err *err)
+{
+	const struct profile_room *room = &s->config.room;
+	int rc = door_load(s->config.door, room, s->fds, err);
+
+	if (rc < 0) {
+		s->fds[0] = -1;
+		return rc;
+	}
+	s->tables.gone = process_gone;
+	s->tables.arg = s;
+	rc = tables_open(&s->tables, s->fds, room, err);
+	if (rc == 0)
+		rc = sample_ring_open(&s->ring, s->fds[PROFILE_FD_SAMPLES],
+				      room->ring_bytes, err);
+	if (rc < 0) {
+		tables_close(&s->tables);
+		for (unsigned i = 0; i < PROFILE_FDS; i++)
+			close(s->fds[i]);
+		s->fds[0] = -1;
+		return rc;
+	}
+	s->modules.rows = s->tables.rows;
+	s->modules.row_room = room->rows;
+	s->modules.told = s->tables.modules;
 	return 0;
 }
 
-static int start_tick(struct session *s, int cpu, uint32_t hz)
+static int start_clocks(struct session *s, uint32_t hz, struct err *err)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = hz,
-		.freq = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1,
-			      PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENODEV || errno == ENXIO ? 0 : -errno;
-	s->ticks[cpu] =
-		bpf_program__attach_perf_event(s->skeleton->progs.clock_ticked, fd);
-	if (s->ticks[cpu])
+	if (hz == s->hz)
 		return 0;
-	int rc = -errno;
-	close(fd);
-	return rc;
-}
-
-/* 1: it is of cgroup v1's cpuacct; 0: of v2. */
-static int is_of_cpuacct(const char *path, struct err *err)
-{
-	char usage[PATH_MAX];
-	struct statfs fs;
-
-	if (statfs(path, &fs) < 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (fs.f_type == CGROUP2_SUPER_MAGIC)
-		return 0;
-	int len = snprintf(usage, sizeof(usage), "%s/cpuacct.usage", path);
-	if (fs.f_type == CGROUP_SUPER_MAGIC && len < (int)sizeof(usage) &&
-	    access(usage, F_OK) == 0)
-		return 1;
-	return err_set(err, -EINVAL, "%s: no control group of v2 or of v1's cpuacct",
-		       path);
-}
-
-static int want_group(struct session *s, const char *path, struct err *err)
-{
-	struct stat st;
-	const uint32_t one = 1;
-
-	if (stat(path, &st) < 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	const uint64_t id = st.st_ino; /* of a control group, in all hierarchies */
-	return bpf_map__update_elem(s->skeleton->maps.wanted, &id, sizeof(id), &one,
-				    sizeof(one), BPF_ANY);
-}
-
-static int map_rows(struct session *s, uint32_t rows_max, struct err *err)
-{
-	int fd = bpf_map__fd(s->skeleton->maps.rows);
-	void *rows = mmap(NULL, rows_max * sizeof(struct unwind_row),
-			  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (rows == MAP_FAILED)
-		return err_set(err, -errno, "map %u rows: %s", rows_max,
-			       strerror(errno));
-	s->modules.rows = rows;
-	s->modules.row_room = rows_max;
+	int fd = hz ? door_ticks(s->config.door, hz, err) : -1;
+	if (hz && fd < 0)
+		return fd;
+	if (s->ticks >= 0)
+		close(s->ticks);
+	s->ticks = fd;
+	s->hz = hz;
 	return 0;
 }
 
-static int load_program(struct session *s, const struct session_request *r,
-			bool by_cpuacct, struct err *err)
+int session_set_groups(struct session *s, const struct profile_group *groups,
+		       size_t count, struct err *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
+	uint32_t hz = 0;
+	int rc = 0;
 
-	int rc = load_prepare(err);
-	if (rc < 0)
+	for (size_t i = 0; i < count; i++)
+		hz = groups[i].hz > hz ? groups[i].hz : hz;
+	if (count && s->fds[0] < 0)
+		rc = load_program(s, err);
+	if (rc < 0 || s->fds[0] < 0)
 		return rc;
-	s->skeleton = profile_bpf__open_opts(&options);
-	if (!s->skeleton)
-		return load_refused(err, -errno, "open the program for samples");
-	s->skeleton->rodata->by_cpuacct = by_cpuacct;
-	bpf_program__set_autoattach(s->skeleton->progs.clock_ticked, false);
-	rc = bpf_map__set_max_entries(s->skeleton->maps.rows, r->rows_max);
-	if (rc == 0)
-		rc = profile_bpf__load(s->skeleton);
-	if (rc == 0)
-		rc = profile_bpf__attach(s->skeleton);
-	if (rc < 0)
-		return load_refused(err, rc, "load the program for samples");
-	return map_rows(s, r->rows_max, err);
+	if (tables_set_groups(&s->tables, groups, count, hz) < 0)
+		rc = err_set(err, -E2BIG, "no place for all of %zu control groups",
+			     count);
+	int clocks = start_clocks(s, hz, err);
+	s->idle_ns = count ? 0 : clock_boottime_ns();
+	return clocks < 0 ? clocks : rc;
 }
 
-static int start_session(struct session *s, const struct session_request *r,
-			 struct err *err)
-{
-	int by_cpuacct = is_of_cpuacct(r->group, err);
-	int rc = by_cpuacct < 0 ? by_cpuacct : load_program(s, r, by_cpuacct, err);
+/* ---- the session ----------------------------------------------------------------- */
 
-	if (rc == 0)
-		rc = want_group(s, r->group, err);
-	if (rc < 0)
-		return rc;
-	s->ring = ring_buffer__new(bpf_map__fd(s->skeleton->maps.samples), take_sample,
-				   s, NULL);
-	if (!s->ring)
-		return err_set(err, -errno, "ring buffer: %s", strerror(errno));
-	s->cpus = libbpf_num_possible_cpus();
-	s->ticks =
-		s->cpus > 0 ? calloc((size_t)s->cpus, sizeof(struct bpf_link *)) : NULL;
-	if (!s->ticks)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (int cpu = 0; cpu < s->cpus && rc == 0; cpu++)
-		rc = start_tick(s, cpu, r->hz);
-	return rc < 0 ? load_refused(err, rc, "sample the CPUs") : 0;
-}
-
-int session_open(const struct session_request *r, session_sample *on_sample, void *arg,
-		 struct session **ret, struct err *err)
+int session_new(const struct session_config *c, struct session **ret, struct err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
 
-	*ret = NULL;
 	if (!s)
 		return err_set(err, -ENOMEM, "out of memory");
-	s->on_sample = on_sample;
-	s->arg = arg;
-	s->modules.reader = r->reader;
-	s->procfd = fs_opendir_at(AT_FDCWD, r->procfs, err);
-	int rc = s->procfd < 0 ? s->procfd : start_session(s, r, err);
-	if (rc < 0) {
-		session_close(s);
-		return rc;
-	}
+	s->config = *c;
+	s->modules.reader = c->reader;
+	s->fds[0] = s->ticks = -1;
 	*ret = s;
 	return 0;
 }
 
-int session_poll(struct session *s, int wait_ms)
+int session_fd(const struct session *s)
 {
-	int rc = ring_buffer__poll(s->ring, wait_ms);
+	return s->fds[0] < 0 ? -1 : s->ring.fd;
+}
 
-	return rc == -EINTR ? 0 : rc;
+int session_wait_ms(const struct session *s)
+{
+	if (s->fds[0] < 0)
+		return -1;
+	if (s->queue.count)
+		return QUEUE_MS;
+	return s->idle_ns ? 1000 : LOOK_MS;
+}
+
+void session_work(struct session *s)
+{
+	if (s->fds[0] < 0)
+		return;
+	(void)sample_ring_take(&s->ring, take_record, s);
+	learn_due(s);
+	if (s->idle_ns && clock_boottime_ns() > s->idle_ns + LINGER_S * NSEC_PER_SEC)
+		unload_program(s);
+}
+
+void session_look_at(struct session *s, uint32_t pid)
+{
+	learn_queue_put(&s->queue, pid, clock_boottime_ns());
 }
 
 struct modules *session_modules(struct session *s)
@@ -237,22 +329,26 @@ struct modules *session_modules(struct session *s)
 	return &s->modules;
 }
 
-uint64_t session_lost(const struct session *s)
+void session_get_counts(const struct session *s, struct session_counts *ret)
 {
-	return __atomic_load_n(&s->skeleton->bss->lost, __ATOMIC_RELAXED);
+	*ret = s->counts;
+	ret->without_rows = s->modules.without_rows;
+	ret->evictions = s->modules.evictions;
+	ret->module_bytes = modules_bytes(&s->modules);
+	ret->modules = s->modules.count;
+	ret->hz = s->hz;
+	if (s->fds[0] < 0)
+		return;
+	ret->lost += __atomic_load_n(&s->tables.control->lost, __ATOMIC_RELAXED);
+	ret->forgotten += s->tables.forgotten;
+	ret->processes = s->tables.known_count;
+	ret->table_bytes = tables_bytes(&s->config.room);
 }
 
-void session_close(struct session *s)
+void session_free(struct session *s)
 {
-	for (int i = 0; s->ticks && i < s->cpus; i++)
-		bpf_link__destroy(s->ticks[i]);
-	free(s->ticks);
-	ring_buffer__free(s->ring);
-	if (s->modules.rows)
-		munmap(s->modules.rows, s->modules.row_room * sizeof(*s->modules.rows));
-	modules_free(&s->modules);
-	profile_bpf__destroy(s->skeleton);
-	if (s->procfd >= 0)
-		close(s->procfd);
+	if (!s)
+		return;
+	unload_program(s);
 	free(s);
 }

@@ -2,36 +2,66 @@
 #ifndef CEEMS_PROFILER_SESSION_H
 #define CEEMS_PROFILER_SESSION_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
+#include "lib/records/profile_sample.h"
+#include "profiler/door.h"
 #include "profiler/modules.h"
-#include "profiler/sample.h"
 
-struct session_request {
-	/* directory of cgroup v2 or of v1's cpuacct: it and all below it */
-	const char *group;
-	const char *procfs;
-	struct reader *reader; /* outlives the session */
-	uint32_t hz, rows_max;
-};
-
-/* A sample as it comes, with the mappings of its process; NULL: not known */
-typedef void session_sample(void *arg, const struct sample *s,
-			    const struct profile_process *process);
-
-/* The kernel program and what it is told: a process whose first sample arrives is
- * looked at, and known from the next one on. One thread. */
+/* The kernel program and what it is told: which groups it samples, and what their
+ * processes execute, learnt when they begin to execute it. Nothing is loaded while no
+ * group is wanted. One thread. */
 struct session;
 
-int session_open(const struct session_request *r, session_sample *on_sample, void *arg,
-		 struct session **ret, struct err *err);
-/* Waits for samples, at most wait_ms. */
-int session_poll(struct session *s, int wait_ms);
+/* A frame without its name: the place in a module, or an address that is in none */
+#define FRAME_MODULE(frame) ((unsigned)((frame) >> 48))
+#define FRAME_OFFSET(frame) ((frame) & ~UINT64_C(0) >> 16)
+#define FRAME(module, offset) ((uint64_t)(module) << 48 | FRAME_OFFSET(offset))
+enum { FRAME_KERNEL = 0xffff, FRAME_UNKNOWN = 0xfffe };
+
+struct session_stack {
+	uint64_t cgroup; /* the wanted group that it is of */
+	uint32_t process, thread, count;
+	enum sample_end end;
+	uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX]; /* innermost first */
+};
+
+struct session_config {
+	struct door *door; /* borrowed, as the next one */
+	struct reader *reader;
+	struct profile_room room;
+	void (*on_stack)(void *arg, const struct session_stack *stack);
+	void *arg;
+};
+
+struct session_counts {
+	uint64_t samples, ends[SAMPLE_ENDS];
+	uint64_t lost;      /* samples that the ring had no room for */
+	uint64_t learnt;    /* how often a process was looked at */
+	uint64_t put_off;   /* how often not, since too many began */
+	uint64_t forgotten; /* processes that made place for others */
+	uint64_t evictions; /* files whose rows did */
+	uint64_t without_rows;
+	uint64_t table_bytes, module_bytes;
+	uint32_t processes, modules, hz;
+};
+
+int session_new(const struct session_config *c, struct session **ret, struct err *err);
+/* Samples these groups from now on, each at its own rate; none: stops the clocks, and
+ * some time later unloads the program. */
+int session_set_groups(struct session *s, const struct profile_group *groups,
+		       size_t count, struct err *err);
+/* To be polled for reading, -1: nothing; and for how long at most. */
+int session_fd(const struct session *s);
+int session_wait_ms(const struct session *s);
+/* Takes all samples that have come, and looks at processes. */
+void session_work(struct session *s);
+/* A process that has been there all along is looked at soon. */
+void session_look_at(struct session *s, uint32_t pid);
 struct modules *session_modules(struct session *s);
-/* Samples that nothing had room for */
-uint64_t session_lost(const struct session *s);
-void session_close(struct session *s);
+void session_get_counts(const struct session *s, struct session_counts *ret);
+void session_free(struct session *s);
 
 #endif

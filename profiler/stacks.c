@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/process_maps.h"
+#include "profiler/session.h"
 
 void stacks_free(struct stacks *s)
 {
@@ -44,18 +44,18 @@ static int add_text(struct stacks *s, struct buf *scratch, const char *text)
 }
 
 /* What has no name is one function of its file. */
-static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t pc,
-			     const struct profile_process *p, struct modules *m)
+static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t frame,
+			     struct modules *m)
 {
-	const struct profile_mapping *mapping = p ? process_maps_find(p, pc) : NULL;
+	unsigned module = FRAME_MODULE(frame);
 	struct name_list list;
 	int rc = 0;
 
-	if (!mapping)
+	if (module >= m->count || !m->all[module].name)
 		return add_text(s, scratch, "[unknown]");
-	if (!modules_find_names(m, mapping->module, pc - mapping->base, &list)) {
+	if (!modules_find_names(m, module, FRAME_OFFSET(frame), &list)) {
 		buf_reset(scratch);
-		buf_printf(scratch, "[%s]", m->all[mapping->module].name);
+		buf_printf(scratch, "[%s]", m->all[module].name);
 		return add_frame(s, scratch);
 	}
 	for (uint32_t i = 0; i < list.count && rc == 0; i++)
@@ -63,28 +63,26 @@ static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t pc,
 	return rc;
 }
 
-static int add_frames(struct stacks *s, const struct sample *sample,
-		      const struct profile_process *process, struct modules *m)
+static int add_frames(struct stacks *s, const uint64_t *frames, uint32_t count,
+		      struct modules *m)
 {
-	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
 	auto_buf struct buf scratch = BUF_INIT;
 	int rc = 0;
 
-	if (sample->kernel_frames)
-		rc = add_text(s, &scratch, "[kernel]");
-	for (unsigned i = 0; i < sample->frames && rc == 0; i++)
-		rc = add_program_frame(s, &scratch, i ? pcs[i] - 1 : pcs[i], process,
-				       m);
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		if (FRAME_MODULE(frames[i]) != FRAME_KERNEL)
+			rc = add_program_frame(s, &scratch, frames[i], m);
+		else if (!i)
+			rc = add_text(s, &scratch, "[kernel]");
+	}
 	return rc;
 }
 
-int stacks_add(struct stacks *s, const struct sample *sample,
-	       const struct profile_process *process, struct modules *m)
+static int add_stack(struct stacks *s, const uint64_t *frames, uint32_t count,
+		     uint64_t samples, struct modules *m)
 {
 	size_t first = s->frame_count;
 
-	s->samples++;
-	s->ends[sample->end]++;
 	if (s->frame_count > STACKS_FRAMES_MAX)
 		return -E2BIG;
 	if (s->count == s->room) {
@@ -95,7 +93,7 @@ int stacks_add(struct stacks *s, const struct sample *sample,
 		s->all = all;
 		s->room = room;
 	}
-	int rc = add_frames(s, sample, process, m);
+	int rc = add_frames(s, frames, count, m);
 	if (rc < 0) {
 		s->frame_count = first;
 		return rc;
@@ -103,8 +101,19 @@ int stacks_add(struct stacks *s, const struct sample *sample,
 	s->all[s->count++] =
 		(struct stack){.first = first,
 			       .frames = (uint32_t)(s->frame_count - first),
-			       .samples = 1};
+			       .samples = samples};
+	s->samples += samples;
 	return 0;
+}
+
+int stacks_add(struct stacks *s, const struct raw_stacks *r, struct modules *m)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->count && rc == 0; i++)
+		rc = add_stack(s, &r->frames[r->all[i].first], r->all[i].count,
+			       r->all[i].samples, m);
+	return rc;
 }
 
 /* From the outermost frame on, so that what has one beginning comes together */

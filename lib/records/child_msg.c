@@ -73,6 +73,12 @@ static bool shipping_ok(const void *data)
 	return true;
 }
 
+static bool profile_ok(const void *data)
+{
+	(void)data; /* the same */
+	return true;
+}
+
 static bool is_profile_ok(const struct child_gpu_profile *p)
 {
 	if (p->have >> CHILD_GPU_FIGURES)
@@ -154,6 +160,7 @@ static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_FACTORS] = {sizeof(struct child_factors), sizeof(struct child_factor),
 			   CHILD_FACTORS_MAX, factors_ok},
 	[CHILD_SHIPPING] = {sizeof(struct child_shipping), 0, 0, shipping_ok},
+	[CHILD_PROFILE] = {sizeof(struct child_profile), 0, 0, profile_ok},
 	[CHILD_GPU] = {sizeof(struct child_gpu), sizeof(struct child_gpu_point),
 		       CHILD_GPU_POINTS_MAX, gpu_ok},
 	[CHILD_GPU_INSTANCES] = {sizeof(struct child_gpu_instances),

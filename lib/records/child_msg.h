@@ -33,6 +33,7 @@ enum child_kind {
 	CHILD_GPU,           /* of a device: name is gpu<index> */
 	CHILD_GPU_INSTANCES, /* of a divided device, likewise */
 	CHILD_GPU_PROCESSES, /* on a device, likewise */
+	CHILD_PROFILE,       /* what ceems-profiler does */
 	CHILD_KINDS
 };
 
@@ -93,6 +94,20 @@ struct child_shipping {
 	uint64_t waiting;                      /* records read but not yet sent */
 	uint64_t waiting_since_ns;             /* boot time; 0: none is waiting */
 	uint64_t last_taken_s;                 /* CLOCK_REALTIME; 0: none yet */
+};
+
+/* Totals since ceems-profiler started, but for the first four and the last */
+struct child_profile {
+	struct child_head head;
+	uint32_t steps, processes, files; /* that it knows now */
+	uint32_t hz;                      /* of the CPUs' clocks; 0: there are none */
+	uint64_t samples, whole, cut;     /* cut: the stack's beginning is missing */
+	uint64_t lost;                    /* samples that there was no room for */
+	uint64_t dropped;                 /* the same, when they were to be kept */
+	uint64_t coarse;    /* profiles that lost detail for want of room */
+	uint64_t evictions; /* files and processes that made place for others */
+	uint64_t profiles, unwritten;
+	uint64_t memory_bytes; /* of tables and stacks */
 };
 
 /* What struct emission_factor is in the program */
@@ -307,6 +322,7 @@ _Static_assert(sizeof(struct child_head) == 40, "layout");
 _Static_assert(sizeof(struct child_hello) == 80, "layout");
 _Static_assert(sizeof(struct child_health) == 312, "layout");
 _Static_assert(sizeof(struct child_shipping) == 112, "layout");
+_Static_assert(sizeof(struct child_profile) == 136, "layout");
 _Static_assert(sizeof(struct child_channel) == 136, "layout");
 _Static_assert(sizeof(struct child_snapshot) == 56, "layout");
 _Static_assert(sizeof(struct child_snapshot) +

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_PROFILE_REQUEST_H
+#define CEEMS_LIB_RECORDS_PROFILE_REQUEST_H
+
+#include <stdint.h>
+
+/*
+ * What ceems-profiler, which has no privileges, may ask of the ceems-opener that ceemsd
+ * started for it: one datagram each over a SOCK_SEQPACKET pair, answered by one with
+ * the descriptors (SCM_RIGHTS). The list is closed: whatever else comes is refused.
+ * Answers bear their request's number, since an earlier ceems-profiler may not have
+ * waited for its own. Both sides are from one build.
+ */
+#define PROFILE_REQUEST_MAGIC 0x31525043u /* "CPR1" */
+#define PROFILE_REQUEST_FDS_MAX 16u
+#define PROFILE_REQUEST_TEXT_BYTES 256u
+/* A file that has not opened by then lies on a server that does not answer. */
+#define PROFILE_REQUEST_OPEN_MS 500u
+
+enum profile_request_kind {
+	/* Loads the kernel program, in place of an earlier one: PROFILE_FDS
+	 * descriptors. It runs until they are closed. */
+	PROFILE_REQUEST_LOAD = 1,
+	/* A clock of hz on each CPU that calls it: one descriptor, which keeps them */
+	PROFILE_REQUEST_TICKS,
+	PROFILE_REQUEST_UNLOAD, /* forgets the program; none */
+	/* /proc/PID/maps of a process that is in the group numbered cgroup or below:
+	 * its descriptor, for reading */
+	PROFILE_REQUEST_MAPS,
+	/* The file that the same process has mapped from start to end, a regular one:
+	 * its descriptor, for reading. -ETIMEDOUT: it does not open, which makes the
+	 * opener wait for PROFILE_REQUEST_OPEN_MS. */
+	PROFILE_REQUEST_FILE,
+	PROFILE_REQUEST_KINDS
+};
+
+/* Descriptors of PROFILE_REQUEST_LOAD: maps of bpf/profile.bpf.c, then the links */
+enum profile_fd {
+	PROFILE_FD_WANTED,
+	PROFILE_FD_PROCESSES,
+	PROFILE_FD_MAPPINGS,
+	PROFILE_FD_MODULES,
+	PROFILE_FD_ROWS,
+	PROFILE_FD_CONTROL,
+	PROFILE_FD_SAMPLES,
+	PROFILE_FD_EXEC,
+	PROFILE_FD_EXIT,
+	PROFILE_FD_MAPPED, /* the exec's again where the kernel refuses it */
+	PROFILE_FDS
+};
+
+/* Room of the program's tables */
+struct profile_room {
+	uint32_t rows, processes, mappings; /* processes: a power of two */
+	uint32_t ring_bytes;                /* likewise */
+};
+
+struct profile_request {
+	uint32_t magic, kind, serial;
+	uint32_t hz;  /* of TICKS */
+	uint32_t pid; /* of MAPS and FILE, as the next three */
+	uint32_t unused;
+	uint64_t cgroup, start, end;
+	struct profile_room room; /* of LOAD */
+};
+
+/* Identity of a file that was opened */
+struct profile_file {
+	uint64_t device, inode, size;
+	int64_t changed_s, changed_ns;
+};
+
+struct profile_reply {
+	uint32_t magic, kind, serial;
+	int32_t rc; /* 0 or negative errno */
+	uint32_t fds;
+	uint32_t uid;                          /* of MAPS: whose process it is */
+	struct profile_file file;              /* of FILE */
+	char text[PROFILE_REQUEST_TEXT_BYTES]; /* why not, on one line */
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_LIB_RECORDS_PROFILE_STEP_H
+#define CEEMS_LIB_RECORDS_PROFILE_STEP_H
+
+#include <stdint.h>
+
+#include "lib/records/record.h"
+
+/* What ceemsd tells ceems-profiler of a step that asked for a profile: one datagram
+ * each, at its start, at its end, and again whenever ceems-profiler was started anew.
+ * Both are of one build. */
+#define PROFILE_STEP_MAGIC 0x31535043u /* "CPS1" */
+
+enum profile_step_state { PROFILE_STEP_RUNS = 1, PROFILE_STEP_ENDED = 2 };
+
+struct profile_step {
+	uint32_t magic;
+	uint32_t state;  /* enum profile_step_state */
+	uint64_t key;    /* its own while ceemsd runs */
+	uint64_t cgroup; /* inode of its directory, of cgroup v2 or of v1's cpuacct */
+	uint64_t started_ns; /* CLOCK_REALTIME */
+	uint32_t hz, uid;
+	uint32_t manager; /* enum record_manager */
+	uint32_t step, restarts;
+	uint32_t unused;
+	char unit[RECORD_ID_MAX];
+	char node[RECORD_NAME_MAX];
+};
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_OPENER_PROFILE_H
+#define CEEMS_OPENER_PROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/records/profile_request.h"
+
+/* The program that samples stacks (bpf/profile.bpf.c). One thread. */
+struct profile_bpf;
+struct profile {
+	struct profile_bpf *skeleton; /* NULL: it is not loaded */
+	int fds[PROFILE_FDS];         /* the skeleton's */
+	bool sees_maps;               /* code that is mapped later is told of */
+};
+
+/* Loads and attaches it, without any clock. by_cpuacct: control groups are those of
+ * v1's cpuacct. Negative errno with the reason; profile_close() in any case. */
+int profile_load(struct profile *p, const struct profile_room *room, bool by_cpuacct,
+		 struct err *err);
+/* An event of hz on each CPU that calls the program: the descriptor that keeps them,
+ * to be closed, or negative errno. */
+int profile_start_ticks(const struct profile *p, uint32_t hz, struct err *err);
+void profile_close(struct profile *p);
+
+/* /proc/PID: a descriptor. */
+int profile_open_process(int procfd, uint32_t pid, struct err *err);
+/* 0: it is in a unit's control group; -EACCES: it is in none, so nobody asked for its
+ * profile. */
+int profile_check_unit(int process, struct err *err);
+uint32_t profile_owner(int process);
+/* Its maps, as they are now, in a file in memory: its descriptor, at its beginning. The
+ * kernel may let both this and the next one wait for as long as a file server does not
+ * answer. -EFBIG: they are longer than PROFILE_MAPS_MAX. */
+#define PROFILE_MAPS_MAX (16u << 20)
+int profile_copy_maps(int process, struct err *err);
+/* The very file that a process has mapped there, whatever its name leads to by now.
+ * -EINVAL: it is no regular one. */
+int profile_open_file(int process, uint64_t start, uint64_t end,
+		      struct profile_file *ret, struct err *err);
+
+/* Answers a ceems-profiler on link until that end is closed. Opens users' files in
+ * processes of its own (profile_worker.h). any_process: also those of no unit. */
+int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process);
+
+#endif

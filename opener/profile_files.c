@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/cgroup.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "opener/profile.h"
+
+#define CGROUP_BYTES 16384
+
+/* Users make no groups of these names outside their own unit's. */
+static bool is_of_a_unit(const char *text, size_t len)
+{
+	struct record r;
+
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	return cgroup_record_paths(text, len, &r) > 0;
+}
+
+int profile_open_process(int procfd, uint32_t pid, struct err *err)
+{
+	char path[16];
+
+	(void)snprintf(path, sizeof(path), "%" PRIu32, pid);
+	int fd = openat(procfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? err_set(err, errno == ENOENT ? -ESRCH : -errno,
+				"process %s: %s", path, strerror(errno))
+		      : fd;
+}
+
+int profile_check_unit(int process, struct err *err)
+{
+	char text[CGROUP_BYTES];
+	ssize_t n = fs_read_at(process, "cgroup", text, sizeof(text), err);
+
+	if (n < 0)
+		return (int)n;
+	return is_of_a_unit(text, (size_t)n)
+		       ? 0
+		       : err_set(err, -EACCES, "the process is of no unit");
+}
+
+uint32_t profile_owner(int process)
+{
+	struct stat st;
+
+	return fstat(process, &st) == 0 ? st.st_uid : 0;
+}
+
+int profile_copy_maps(int process, struct err *err)
+{
+	auto_close int from = openat(process, "maps", O_RDONLY | O_CLOEXEC);
+	auto_close int to = memfd_create("maps", MFD_CLOEXEC);
+	char text[16384];
+	size_t all = 0;
+
+	if (from < 0 || to < 0)
+		return err_set(err, errno == ENOENT ? -ESRCH : -errno, "maps: %s",
+			       strerror(errno));
+	for (;;) {
+		ssize_t n = read(from, text, sizeof(text));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, -errno, "maps: %s", strerror(errno));
+		if (n == 0)
+			break;
+		all += (size_t)n;
+		if (all > PROFILE_MAPS_MAX)
+			return err_set(err, -EFBIG, "maps of more than %u bytes",
+				       PROFILE_MAPS_MAX);
+		int rc = fs_write_all(to, text, (size_t)n);
+		if (rc < 0)
+			return err_set(err, rc, "maps: %s", strerror(-rc));
+	}
+	(void)lseek(to, 0, SEEK_SET);
+	return steal_fd(&to);
+}
+
+int profile_open_file(int process, uint64_t start, uint64_t end,
+		      struct profile_file *ret, struct err *err)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, start,
+		       end);
+	auto_close int fd =
+		openat(process, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "%s: no regular file", path);
+	*ret = (struct profile_file){
+		.device = st.st_dev,
+		.inode = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.changed_s = st.st_ctim.tv_sec,
+		.changed_ns = st.st_ctim.tv_nsec,
+	};
+	return steal_fd(&fd);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/fd_pass.h"
+#include "opener/profile.h"
+#include "opener/profile_worker.h"
+
+#define HZ_MAX 1000u
+#define ROWS_MAX (1u << 26)
+#define PLACES_MAX (1u << 20)
+#define RING_MAX (64u << 20)
+
+struct profile_server {
+	int link;
+	bool by_cpuacct;
+	struct profile profile;
+	struct profile_worker worker;
+};
+
+static bool is_power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+static bool is_room_good(const struct profile_room *r)
+{
+	return r->rows && r->rows <= ROWS_MAX && is_power_of_two(r->processes) &&
+	       r->processes <= PLACES_MAX && r->mappings && r->mappings <= PLACES_MAX &&
+	       is_power_of_two(r->ring_bytes) && r->ring_bytes >= 4096 &&
+	       r->ring_bytes <= RING_MAX;
+}
+
+static int load_for_profiler(struct profile_server *s, const struct profile_request *r,
+			     struct err *err)
+{
+	profile_close(&s->profile);
+	if (!is_room_good(&r->room))
+		return err_set(err, -EINVAL, "no such room for tables");
+	int rc = profile_load(&s->profile, &r->room, s->by_cpuacct, err);
+	if (rc < 0)
+		profile_close(&s->profile);
+	return rc;
+}
+
+static int start_clocks(struct profile_server *s, const struct profile_request *r,
+			struct err *err)
+{
+	if (!r->hz || r->hz > HZ_MAX)
+		return err_set(err, -EINVAL, "no such rate");
+	return profile_start_ticks(&s->profile, r->hz, err);
+}
+
+static int answer_request(struct profile_server *s, const struct profile_request *r)
+{
+	struct profile_reply a = {.serial = r->serial, .kind = r->kind};
+	struct err err = {""};
+	int fd = -1;
+
+	switch (r->kind) {
+	case PROFILE_REQUEST_LOAD:
+		a.rc = load_for_profiler(s, r, &err);
+		break;
+	case PROFILE_REQUEST_TICKS:
+		fd = start_clocks(s, r, &err);
+		a.rc = fd < 0 ? fd : 0;
+		break;
+	case PROFILE_REQUEST_UNLOAD:
+		profile_close(&s->profile);
+		break;
+	case PROFILE_REQUEST_MAPS:
+	case PROFILE_REQUEST_FILE:
+		profile_worker_ask(&s->worker, r, &a, &fd);
+		break;
+	default:
+		a.rc = err_set(&err, -EINVAL, "no such request");
+	}
+	if (a.rc < 0 && *err.text)
+		(void)snprintf(a.text, sizeof(a.text), "%s", err.text);
+	a.magic = PROFILE_REQUEST_MAGIC;
+	a.kind = r->kind;
+	bool loaded = a.rc == 0 && r->kind == PROFILE_REQUEST_LOAD;
+	a.fds = loaded ? PROFILE_FDS : fd >= 0;
+	int rc = fd_pass_send(s->link, &a, sizeof(a), loaded ? s->profile.fds : &fd,
+			      a.fds, 0);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process)
+{
+	struct profile_server s = {
+		.link = link,
+		.by_cpuacct = by_cpuacct,
+		.worker = {.procfd = procfd, .any_process = any_process, .fd = -1},
+	};
+	struct profile_request r;
+	int fds[FD_PASS_MAX], rc = 0;
+	unsigned count;
+
+	while (rc == 0) {
+		ssize_t n = fd_pass_receive(link, &r, sizeof(r), fds, &count, 0);
+		if (n == -EINTR)
+			continue;
+		while (n >= 0 && count)
+			close(fds[--count]); /* none of them was asked for */
+		if (n <= 0 && n != -EMSGSIZE)
+			break;
+		if (n == sizeof(r) && r.magic == PROFILE_REQUEST_MAGIC)
+			rc = answer_request(&s, &r);
+	}
+	profile_worker_end(&s.worker);
+	profile_close(&s.profile);
+	return rc;
+}

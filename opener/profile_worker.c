@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "opener/profile_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fd_pass.h"
+#include "opener/limits.h"
+#include "opener/profile.h"
+
+#define FDS_MAX 1024
+#define END_MS 20u
+
+/* ---- in the worker --------------------------------------------------------------- */
+
+static int do_request(const struct profile_worker *w, const struct profile_request *r,
+		      struct profile_reply *a, struct err *err)
+{
+	auto_close int process = profile_open_process(w->procfd, r->pid, err);
+
+	int rc = process < 0 || w->any_process ? process
+					       : profile_check_unit(process, err);
+	if (rc < 0)
+		return rc;
+	if (r->kind == PROFILE_REQUEST_MAPS) {
+		a->uid = profile_owner(process);
+		return profile_copy_maps(process, err);
+	}
+	return profile_open_file(process, r->start, r->end, &a->file, err);
+}
+
+static void run_worker(const struct profile_worker *w, int link)
+{
+	struct profile_request r;
+	struct err err = {""};
+	int fds[FD_PASS_MAX];
+	unsigned count;
+
+	/* nothing of a program for the kernel lives on here */
+	for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++) {
+		if (fd != link && fd != w->procfd)
+			(void)close(fd);
+	}
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (limits_keep_for_files(&err) < 0)
+		_exit(1);
+	while (fd_pass_receive(link, &r, sizeof(r), fds, &count, 0) == sizeof(r)) {
+		struct profile_reply a = {.serial = r.serial};
+		auto_close int fd = do_request(w, &r, &a, &err);
+		a.rc = fd < 0 ? fd : 0;
+		if (fd < 0)
+			(void)snprintf(a.text, sizeof(a.text), "%s", err.text);
+		if (fd_pass_send(link, &a, sizeof(a), &fd, fd >= 0, 0) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+/* ---- before it ------------------------------------------------------------------- */
+
+static int start_file_worker(struct profile_worker *w)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	w->pid = fork();
+	if (w->pid == 0)
+		run_worker(w, pair[1]);
+	int rc = w->pid < 0 ? -errno : 0;
+	close(pair[1]);
+	if (rc < 0)
+		close(pair[0]);
+	else
+		w->fd = pair[0];
+	return rc;
+}
+
+static bool has_ended(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+/* The place of one that can be given up, or -EBUSY: too many have been. */
+static int find_place(struct profile_worker *w)
+{
+	int free = -EBUSY;
+
+	for (int i = 0; i < (int)WORKERS_STUCK_MAX; i++) {
+		if (w->stuck[i] && has_ended(w->stuck[i]))
+			w->stuck[i] = 0;
+		if (!w->stuck[i])
+			free = i;
+	}
+	return free;
+}
+
+static void give_worker_up(struct profile_worker *w)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	int place = find_place(w);
+
+	close(w->fd);
+	w->fd = -1;
+	kill(w->pid, SIGKILL);
+	for (unsigned ms = 0; ms < END_MS; ms++) {
+		if (has_ended(w->pid))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	if (place >= 0)
+		w->stuck[place] = w->pid;
+}
+
+static int exchange_with_worker(struct profile_worker *w,
+				const struct profile_request *r,
+				struct profile_reply *a, int *ret_fd)
+{
+	struct pollfd p = {.fd = w->fd, .events = POLLIN};
+	int fds[FD_PASS_MAX];
+	unsigned count;
+
+	if (fd_pass_send(w->fd, r, sizeof(*r), NULL, 0, 0) < 0)
+		return -EPIPE;
+	int rc = poll(&p, 1, PROFILE_REQUEST_OPEN_MS);
+	if (rc <= 0)
+		return rc < 0 ? -errno : -ETIMEDOUT;
+	ssize_t n = fd_pass_receive(w->fd, a, sizeof(*a), fds, &count, 0);
+	bool good = n == sizeof(*a) && count == (a->rc == 0);
+	for (unsigned i = 0; i < count && !good; i++)
+		close(fds[i]);
+	if (good && count)
+		*ret_fd = fds[0];
+	return good ? 0 : -EPIPE;
+}
+
+void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,
+			struct profile_reply *a, int *ret_fd)
+{
+	int rc = find_place(w);
+
+	*ret_fd = -1;
+	if (rc >= 0 && w->fd < 0)
+		rc = start_file_worker(w);
+	if (rc >= 0)
+		rc = exchange_with_worker(w, r, a, ret_fd);
+	if (rc >= 0)
+		return;
+	if (w->fd >= 0)
+		give_worker_up(w);
+	a->rc = rc;
+	(void)snprintf(a->text, sizeof(a->text), "%s",
+		       rc == -EBUSY ? "too many files do not open" : strerror(-rc));
+}
+
+void profile_worker_end(struct profile_worker *w)
+{
+	if (w->fd >= 0)
+		give_worker_up(w);
+}

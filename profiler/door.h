@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_DOOR_H
+#define CEEMS_PROFILER_DOOR_H
+
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/records/profile_request.h"
+
+/* What only a privileged process may open, by asking the ceems-opener at the other end
+ * of a socket (lib/records/profile_request.h). One thread; each call waits for the
+ * answer, at most DOOR_MS. */
+#define DOOR_MS 10000
+
+struct door {
+	int link; /* owned */
+	uint32_t serial;
+};
+
+/* fds[PROFILE_FDS] are the caller's. */
+int door_load(struct door *d, const struct profile_room *room, int *fds,
+	      struct err *err);
+/* The descriptor that keeps the clocks */
+int door_ticks(struct door *d, uint32_t hz, struct err *err);
+int door_unload(struct door *d, struct err *err);
+/* A copy of /proc/PID/maps of a process below a unit's control group, and
+ * whose it is: a descriptor */
+int door_maps(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err);
+/* The file that it has mapped there: a descriptor */
+int door_file(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
+	      struct profile_file *ret, struct err *err);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profiler/serve.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/fd_pass.h"
+#include "lib/log.h"
+#include "lib/records/child_msg.h"
+#include "profiler/output.h"
+#include "profiler/pprof.h"
+#include "profiler/session.h"
+#include "profiler/stacks.h"
+#include "profiler/step_profiles.h"
+#include "profiler/unwind_row.h"
+
+#define SAID_MS 1000u
+
+struct server {
+	const struct options *options;
+	int link;
+	struct door door;
+	struct session *session;
+	struct step_profiles steps;
+	struct output output;
+	uint64_t dropped, said_ns;
+	struct log_repeat log;
+};
+
+static void keep_stack(void *arg, const struct session_stack *stack)
+{
+	struct server *s = arg;
+
+	step_profiles_add(&s->steps, stack);
+}
+
+/* ---- a profile ------------------------------------------------------------------- */
+
+static size_t list_labels(const struct server *s, const struct profile_step *step,
+			  char name[16], struct profile_label *ret)
+{
+	const struct profile_label all[] = {
+		{"service_name", step->unit},
+		{"uuid", step->unit},
+		{"step", record_step_name(step->step, name)},
+		{"manager", record_manager_name((uint8_t)step->manager)},
+		{"cluster", s->options->cluster},
+		{"hostname", s->options->hostname},
+	};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (*all[i].value)
+			ret[count++] = all[i];
+	}
+	return count;
+}
+
+static int write_step(struct server *s, const struct step_profile *p, struct err *err)
+{
+	struct profile_record r = {.name = "process_cpu",
+				   .from_ns = p->begin_ns,
+				   .until_ns = clock_realtime_ns(),
+				   .samples = p->stacks.samples};
+	struct stacks stacks = {0};
+	auto_buf struct buf out = BUF_INIT;
+	char name[16];
+
+	if (r.until_ns < r.from_ns)
+		r.until_ns = r.from_ns; /* the clock was put back */
+	const struct pprof_time t = {
+		.begin_ns = (int64_t)r.from_ns,
+		.duration_ns = (int64_t)(r.until_ns - r.from_ns),
+		.period_ns = (int64_t)(NSEC_PER_SEC / p->step.hz),
+	};
+	int rc = stacks_add(&stacks, &p->stacks, session_modules(s->session));
+	if (rc == 0) {
+		stacks_merge(&stacks);
+		rc = pprof_write(&stacks, &t, &out, err);
+	}
+	stacks_free(&stacks);
+	if (rc < 0)
+		return err_set(err, rc, "%s", strerror(-rc));
+	r.label_count = list_labels(s, &p->step, name, r.labels);
+	output_put(&s->output, &r, &out);
+	return 0;
+}
+
+static void finish_step(struct server *s, struct step_profile *p)
+{
+	struct err err = {""};
+
+	if (p->stacks.count && write_step(s, p, &err) < 0)
+		log_warn("unit %s: its profile cannot be written: %s", p->step.unit,
+			 err.text);
+	s->dropped += p->dropped;
+	step_profiles_next(&s->steps, p, clock_boottime_ns(), clock_realtime_ns());
+}
+
+/* ---- what ceemsd tells and is told ----------------------------------------------- */
+
+static void apply_groups(struct server *s)
+{
+	static struct profile_group groups[PROFILE_GROUPS_MAX]; /* 16 KiB */
+	struct err err = {""};
+	size_t count = step_profiles_groups(&s->steps, groups);
+	int rc = session_set_groups(s->session, groups, count, &err);
+
+	if (rc < 0 && log_repeat_due(&s->log, clock_boottime_ns()))
+		log_warn("%s: no profiles of units that asked for them", err.text);
+	else if (rc == 0 && log_repeat_over(&s->log))
+		log_info("profiles are taken again");
+}
+
+/* False: ceemsd is gone. */
+static bool take_told(struct server *s)
+{
+	struct profile_step told;
+	int fds[FD_PASS_MAX];
+	unsigned count;
+
+	for (;;) {
+		ssize_t n = fd_pass_receive(s->link, &told, sizeof(told), fds, &count,
+					    MSG_DONTWAIT);
+		if (n == -EAGAIN || n == -EINTR)
+			return true;
+		if (n <= 0)
+			return false;
+		while (count)
+			close(fds[--count]);
+		if (n == sizeof(told) &&
+		    step_profiles_told(&s->steps, &told, clock_boottime_ns(),
+				       clock_realtime_ns()) > 0)
+			apply_groups(s);
+	}
+}
+
+static void say_counts(struct server *s)
+{
+	uint64_t now_ns = clock_boottime_ns();
+	struct child_profile m = {.steps = (uint32_t)s->steps.count};
+	struct session_counts c;
+
+	if (now_ns < s->said_ns + SAID_MS * NSEC_PER_MSEC)
+		return;
+	s->said_ns = now_ns;
+	session_get_counts(s->session, &c);
+	m.hz = c.hz;
+	m.processes = c.processes;
+	m.files = c.modules;
+	m.samples = c.samples;
+	m.whole = c.ends[SAMPLE_COMPLETE];
+	m.cut = c.samples - c.ends[SAMPLE_COMPLETE];
+	m.lost = c.lost;
+	m.dropped = s->dropped + s->steps.no_place;
+	m.coarse = s->steps.cuts;
+	m.evictions = c.evictions + c.forgotten;
+	m.profiles = s->output.written;
+	m.unwritten = s->output.lost;
+	m.memory_bytes = c.table_bytes + c.module_bytes + s->steps.bytes;
+	child_msg_head(&m.head, CHILD_PROFILE, "profiler", 0, sizeof(m));
+	(void)send(s->link, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
+static int least_wait(int a, int b)
+{
+	return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+static void finish_due(struct server *s)
+{
+	struct step_profile *p;
+	bool ended = false;
+
+	while ((p = step_profiles_due(&s->steps, clock_boottime_ns()))) {
+		ended = ended || p->ended;
+		finish_step(s, p);
+	}
+	if (ended) {
+		apply_groups(s);
+		modules_let_go(session_modules(s->session),
+			       step_profiles_since_s(&s->steps));
+	}
+}
+
+static void run_server(struct server *s)
+{
+	bool there = true;
+
+	say_counts(s);
+	while (there) {
+		struct pollfd p[2] = {{.fd = s->link, .events = POLLIN},
+				      {.fd = session_fd(s->session), .events = POLLIN}};
+		int wait_ms = least_wait(
+			session_wait_ms(s->session),
+			step_profiles_wait_ms(&s->steps, clock_boottime_ns()));
+		if (poll(p, 2, wait_ms) < 0 && errno != EINTR)
+			break;
+		/* what was sampled until now is in the ring, before an end is told */
+		bool told = p[0].revents;
+		if (told)
+			there = take_told(s);
+		session_work(s->session);
+		finish_due(s);
+		say_counts(s);
+	}
+	for (size_t i = 0; i < s->steps.count; i++)
+		s->steps.all[i].ended = true;
+	finish_due(s);
+}
+
+struct profile_room serve_room(uint64_t bytes)
+{
+	struct profile_room r = {
+		.rows = (uint32_t)(bytes / 4 / sizeof(struct unwind_row)),
+		.processes = 1024,
+		.mappings = (uint32_t)(bytes / 16 / sizeof(struct profile_mapping)),
+		.ring_bytes = 1u << 20,
+	};
+
+	while (r.processes < 32768 && r.processes < r.mappings / 8)
+		r.processes *= 2;
+	return r;
+}
+
+enum program_status serve_daemon(const struct options *o, struct reader *reader)
+{
+	auto_free struct server *s = calloc(1, sizeof(*s));
+	struct err err = {"out of memory"};
+	const struct session_config c = {
+		.door = s ? &s->door : NULL,
+		.reader = reader,
+		.room = serve_room(o->memory_bytes),
+		.on_stack = keep_stack,
+		.arg = s,
+	};
+	int rc = s ? 0 : -ENOMEM;
+
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	if (rc == 0) {
+		s->options = o;
+		s->output.folder = o->profiles_spool;
+		s->link = (int)o->link_fd;
+		s->door.link = (int)o->opener_fd;
+		s->steps.interval_ns = o->interval_ms * NSEC_PER_MSEC;
+		s->steps.bytes_max = o->memory_bytes / 4;
+		rc = session_new(&c, &s->session, &err);
+	}
+	if (rc < 0) {
+		log_error("%s", err.text);
+		return PROGRAM_CANNOT;
+	}
+	run_server(s);
+	output_close(&s->output);
+	session_free(s->session);
+	step_profiles_free(&s->steps);
+	return PROGRAM_OK;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "profiler/step_profiles.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/clock.h"
+#include "profiler/session.h"
+
+#define HZ_MAX 1000u
+#define CUT_FRAMES 16u /* of a stack, where there is little room */
+
+static struct step_profile *find_step(struct step_profiles *p, uint64_t key)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->all[i].step.key == key)
+			return &p->all[i];
+	}
+	return NULL;
+}
+
+static bool is_step_good(const struct profile_step *s)
+{
+	return s->magic == PROFILE_STEP_MAGIC && s->hz && s->hz <= HZ_MAX &&
+	       (s->state == PROFILE_STEP_RUNS || s->state == PROFILE_STEP_ENDED) &&
+	       memchr(s->unit, '\0', sizeof(s->unit)) &&
+	       memchr(s->node, '\0', sizeof(s->node));
+}
+
+int step_profiles_told(struct step_profiles *p, const struct profile_step *told,
+		       uint64_t now_ns, uint64_t realtime_ns)
+{
+	if (!is_step_good(told))
+		return -EBADMSG;
+	struct step_profile *s = find_step(p, told->key);
+	if (told->state == PROFILE_STEP_ENDED) {
+		if (s)
+			s->ended = true;
+		return 0; /* its group goes when its profile is written */
+	}
+	if (s)
+		return 0;
+	if (p->count == PROFILE_GROUPS_MAX) {
+		p->no_place++;
+		return 0;
+	}
+	p->all[p->count++] = (struct step_profile){
+		.step = *told,
+		.begin_ns = realtime_ns,
+		.due_ns = now_ns + p->interval_ns,
+	};
+	return 1;
+}
+
+size_t step_profiles_groups(const struct step_profiles *p,
+			    struct profile_group ret[PROFILE_GROUPS_MAX])
+{
+	for (size_t i = 0; i < p->count; i++)
+		ret[i] = (struct profile_group){.cgroup = p->all[i].step.cgroup,
+						.hz = p->all[i].step.hz};
+	return p->count;
+}
+
+/* The oldest profile that is not yet cut has less detail from now on. */
+static void make_room_for_stacks(struct step_profiles *p)
+{
+	struct step_profile *oldest = NULL;
+
+	for (size_t i = 0; i < p->count; i++) {
+		struct step_profile *s = &p->all[i];
+		if (s->stacks.frame_count > s->stacks.count * CUT_FRAMES &&
+		    (!oldest || s->begin_ns < oldest->begin_ns))
+			oldest = s;
+	}
+	if (!oldest)
+		return;
+	p->bytes -= raw_stacks_bytes(&oldest->stacks);
+	p->cuts += raw_stacks_cut(&oldest->stacks, CUT_FRAMES) == 0;
+	p->bytes += raw_stacks_bytes(&oldest->stacks);
+}
+
+static int add_to_step(struct step_profiles *p, struct step_profile *s,
+		       const struct session_stack *stack)
+{
+	if (p->bytes > p->bytes_max)
+		make_room_for_stacks(p);
+	if (p->bytes > p->bytes_max)
+		return -ENOSPC;
+	p->bytes -= raw_stacks_bytes(&s->stacks);
+	int rc = raw_stacks_add(&s->stacks, stack->frames, stack->count, 1);
+	p->bytes += raw_stacks_bytes(&s->stacks);
+	return rc;
+}
+
+void step_profiles_add(struct step_profiles *p, const struct session_stack *stack)
+{
+	struct step_profile *s = NULL;
+
+	for (size_t i = 0; i < p->count && !s; i++) {
+		if (p->all[i].step.cgroup == stack->cgroup)
+			s = &p->all[i];
+	}
+	if (!s) {
+		p->no_place++;
+		return;
+	}
+	s->samples++;
+	if (add_to_step(p, s, stack) < 0)
+		s->dropped++;
+}
+
+struct step_profile *step_profiles_due(struct step_profiles *p, uint64_t now_ns)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (p->all[i].ended || p->all[i].due_ns <= now_ns)
+			return &p->all[i];
+	}
+	return NULL;
+}
+
+void step_profiles_next(struct step_profiles *p, struct step_profile *s,
+			uint64_t now_ns, uint64_t realtime_ns)
+{
+	p->bytes -= raw_stacks_bytes(&s->stacks);
+	raw_stacks_free(&s->stacks);
+	if (s->ended) {
+		*s = p->all[--p->count];
+		return;
+	}
+	s->samples = s->dropped = 0;
+	s->begin_ns = realtime_ns;
+	s->due_ns = now_ns + p->interval_ns;
+}
+
+int step_profiles_wait_ms(const struct step_profiles *p, uint64_t now_ns)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const struct step_profile *s = &p->all[i];
+		uint64_t left =
+			s->ended || s->due_ns <= now_ns ? 0 : s->due_ns - now_ns;
+		least_ns = left < least_ns ? left : least_ns;
+	}
+	return least_ns == UINT64_MAX ? -1 : (int)(least_ns / NSEC_PER_MSEC) + 1;
+}
+
+uint32_t step_profiles_since_s(const struct step_profiles *p)
+{
+	uint64_t least_ns = UINT32_MAX * NSEC_PER_SEC;
+
+	for (size_t i = 0; i < p->count; i++) {
+		uint64_t ns = p->all[i].due_ns - p->interval_ns;
+		least_ns = ns < least_ns ? ns : least_ns;
+	}
+	return (uint32_t)(least_ns / NSEC_PER_SEC);
+}
+
+void step_profiles_free(struct step_profiles *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		raw_stacks_free(&p->all[i].stacks);
+	p->count = 0;
+	p->bytes = 0;
+}
