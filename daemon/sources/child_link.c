@@ -24,6 +24,7 @@
 #include "lib/log.h"
 
 #define CHILD_FD 3
+#define HANDED_FD 4
 #define GAP_MIN_MS 1000u
 #define GAP_MAX_MS 60000u
 #define SETTLED_NS                                                                     \
@@ -44,11 +45,12 @@ struct child_link {
 	char **argv;      /* owned, with argv[0] and --link.fd */
 	pthread_t thread;
 	bool has_thread;
-	int wake; /* eventfd: check the flags below */
+	int handed; /* -1, or what the child has as HANDED_FD; owned */
+	int wake;   /* eventfd: check the flags below */
 	atomic_bool ending, again, held;
 
 	/* of the thread */
-	int fd; /* -1: no child */
+	int fd; /* -1: no child; changed under the mutex */
 	pid_t pid;
 	/* killed, but in a call of the kernel that cannot be interrupted: it is not
 	 * waited for, and there is no second one meanwhile. 0: none */
@@ -95,7 +97,7 @@ int child_link_new(const char *name, const char *path, struct conf_list *args,
 		return err_set(err, -ENOMEM, "out of memory");
 	l->name = name;
 	pthread_mutex_init(&l->mutex, NULL);
-	l->fd = -1;
+	l->fd = l->handed = -1;
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0 || make_argv(l, path, args) < 0) {
 		child_link_free(l);
@@ -127,6 +129,8 @@ static int spawn_child(struct child_link *l, int fd)
 	/* dup2 of fd 3 to itself clears its close-on-exec too */
 	if (!rc)
 		rc = -posix_spawn_file_actions_adddup2(&actions, fd, CHILD_FD);
+	if (!rc && l->handed >= 0)
+		rc = -posix_spawn_file_actions_adddup2(&actions, l->handed, HANDED_FD);
 	if (!rc)
 		rc = -posix_spawn(&l->pid, l->argv[0], &actions, &attr, l->argv,
 				  environ);
@@ -163,9 +167,17 @@ static void start_child(struct child_link *l)
 				 strerror(-rc));
 		return;
 	}
-	l->fd = pair[0];
 	pthread_mutex_lock(&l->mutex);
+	l->fd = pair[0];
 	l->starts++;
+	pthread_mutex_unlock(&l->mutex);
+}
+
+static void close_link(struct child_link *l)
+{
+	pthread_mutex_lock(&l->mutex);
+	close(l->fd); /* tells it to end */
+	l->fd = -1;
 	pthread_mutex_unlock(&l->mutex);
 }
 
@@ -274,8 +286,7 @@ static void child_gone(struct child_link *l, int rc, const struct err *err)
 	uint64_t now_ns = clock_boottime_ns();
 	bool settled = now_ns - l->started_ns > SETTLED_NS;
 
-	close(l->fd);
-	l->fd = -1;
+	close_link(l);
 	if (rc != -EPIPE)
 		kill(l->pid, SIGKILL);
 	int status = reap_child(l);
@@ -312,8 +323,7 @@ static void take_wake(struct child_link *l)
 	    !atomic_exchange(&l->again, false))
 		return;
 	if (l->fd >= 0) {
-		close(l->fd); /* tells it to end */
-		l->fd = -1;
+		close_link(l);
 		(void)reap_child(l);
 	}
 	l->gap_ms = 0;
@@ -346,7 +356,7 @@ static void *child_thread_main(void *arg)
 			log_info("%s: works again", l->name);
 	}
 	if (l->fd >= 0) {
-		close(l->fd); /* tells it to end */
+		close_link(l);
 		(void)reap_child(l);
 	}
 	return NULL;
@@ -378,6 +388,23 @@ int child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 		rc = (int)k->message->bytes;
 	if (rc > 0)
 		memcpy(buf, k->message, (size_t)rc);
+	pthread_mutex_unlock(&l->mutex);
+	return rc;
+}
+
+void child_link_hand(struct child_link *l, int fd)
+{
+	l->handed = fd;
+}
+
+int child_link_send(struct child_link *l, const void *message, size_t size,
+		    uint64_t *ret_starts)
+{
+	pthread_mutex_lock(&l->mutex);
+	int rc = l->fd < 0 ? -ENOTCONN : 0;
+	*ret_starts = l->starts;
+	if (rc == 0 && send(l->fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		rc = -errno;
 	pthread_mutex_unlock(&l->mutex);
 	return rc;
 }
@@ -424,6 +451,8 @@ void child_link_free(struct child_link *l)
 	}
 	if (l->wake >= 0)
 		close(l->wake);
+	if (l->handed >= 0)
+		close(l->handed);
 	for (size_t i = 0; i < l->kept_count; i++)
 		free(l->kept[i].message);
 	for (char **a = l->argv; a && *a; a++)

@@ -11,8 +11,8 @@
 #include "lib/records/child_msg.h"
 
 /* A program that ceemsd starts for what may hang or must not be trusted (ceems-courier,
- * ceems-gpu), restarted when it dies, and read by a thread. Its latest messages are
- * kept; nothing waits for it. */
+ * ceems-gpu, ceems-profiler), restarted when it dies, and read by a thread. Its latest
+ * messages are kept; nothing waits for it. */
 struct child_link;
 
 /* name: for the log, a literal. path: the program. args: more arguments; takes them,
@@ -20,6 +20,10 @@ struct child_link;
  * cannot be found. */
 int child_link_new(const char *name, const char *path, struct conf_list *args,
 		   struct child_link **ret, struct err *err);
+
+/* A descriptor, above 4, which is the link's from now on: each child has it as
+ * number 4. Before child_link_start(). */
+void child_link_hand(struct child_link *l, int fd);
 
 /* Starts thread and child, as the calling user. */
 int child_link_start(struct child_link *l, struct err *err);
@@ -29,6 +33,12 @@ int child_link_start(struct child_link *l, struct err *err);
  * CHILD_MESSAGE_MAX always suffices. Thread safe, never waits for the child. */
 int child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 		   void *buf, size_t size);
+
+/* Sends a datagram to the child; never waits for it. *ret_starts: child_link_starts()
+ * of the one that has it. -ENOTCONN: there is none now; -EAGAIN: it does not read.
+ * Thread safe. */
+int child_link_send(struct child_link *l, const void *message, size_t size,
+		    uint64_t *ret_starts);
 
 /* Ends and restarts the child, so that it reads its files again. Does not wait for
  * that. Thread safe; NULL-safe. */
