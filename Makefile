@@ -35,6 +35,7 @@ include lib/emissions/module.mk
 include courier/module.mk
 include daemon/node/module.mk
 include daemon/rdma/module.mk
+include daemon/profiles/module.mk
 include daemon/sources/module.mk
 include daemon/ticker/module.mk
 include daemon/reports/module.mk

@@ -27,6 +27,7 @@ COLLECTOR(model, "true", "Power of a machine without a power sensor, estimated f
 COLLECTOR(netdev, "false", "Network interfaces of the node.")
 COLLECTOR(perf, "false", "Software events of units that ask for them with "
 	"--ceems-perf. Implies --collector.ebpf.")
+COLLECTOR(profiler, "true", "Health of ceems-profiler, and what it takes.")
 COLLECTOR(rapl, "true", "Energy counters of processors and memory (RAPL).")
 COLLECTOR(rdma, "false", "What units hold of RDMA devices, and the ports of these.")
 COLLECTOR(redfish, "false", "Power of the node from its BMC, by Redfish.")

@@ -14,6 +14,7 @@
 #include "daemon/groups/unit_io.h"
 #include "daemon/ingest.h"
 #include "daemon/options.h"
+#include "daemon/profiles/profile_child.h"
 #include "daemon/reports/reports.h"
 #include "daemon/sample.h"
 #include "daemon/sources/sampler.h"
@@ -47,9 +48,12 @@ struct daemon {
 	struct ingest ingest;
 	struct units_policy policy;
 
-	struct child_link *courier; /* NULL: no enabled collector needs it */
-	struct child_link *gpu;     /* NULL: no device is read */
-	struct sampler *sampler;    /* energy sources, on threads of their own */
+	struct child_link *courier;           /* NULL: no enabled collector needs it */
+	struct child_link *gpu;               /* NULL: no device is read */
+	struct profile_opener profile_opener; /* until profiler has its socket */
+	struct child_link *profiler;          /* NULL: nobody is sampled */
+	struct profile_steps *profile_steps;  /* NULL likewise */
+	struct sampler *sampler; /* energy sources, on threads of their own */
 	struct emissions *emissions;
 	struct ticker *ticker; /* NULL: energy is not divided */
 	struct tick_thread *tick_thread;

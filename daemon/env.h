@@ -35,6 +35,7 @@ struct env {
 	const struct ingest *ingest;  /* NULL when there is no ring */
 	struct child_link *courier;   /* NULL when ceems-courier is not there */
 	struct child_link *gpu;       /* NULL when ceems-gpu is not started */
+	struct child_link *profiler;  /* NULL when nobody may be sampled */
 	struct sampler *sampler;      /* NULL when no energy source is sampled */
 	struct emissions *emissions;  /* NULL in tests that need none */
 	struct ticker *ticker;        /* NULL when no energy is divided */

@@ -41,17 +41,25 @@ static void read_before_stop(struct ingest *in, const struct record *r)
 }
 
 /* By the presence of a variable, as with CEEMS. */
-static void take_perf_request(const struct ingest *in, struct record *r)
+static bool has_variable_of(const struct record *r, const struct conf_list *names)
+{
+	for (size_t n = 0; n < names->count; n++) {
+		for (uint32_t i = 0; i < r->env_count; i++) {
+			if (strcmp(r->env[i].name, names->items[n]) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void take_env_requests(const struct ingest *in, struct record *r)
 {
 	const struct options *o = in->env->options;
 
-	for (size_t n = 0; o && n < o->perf_env_vars.count; n++) {
-		for (uint32_t i = 0; i < r->env_count; i++) {
-			if (strcmp(r->env[i].name, o->perf_env_vars.items[n]) == 0)
-				r->flags |= RECORD_PERF_HW | RECORD_PERF_SW |
-					    RECORD_PERF_CACHE;
-		}
-	}
+	if (o && has_variable_of(r, &o->perf_env_vars))
+		r->flags |= RECORD_PERF_HW | RECORD_PERF_SW | RECORD_PERF_CACHE;
+	if (o && !r->profile_hz && has_variable_of(r, &o->profiling_env_vars))
+		r->profile_hz = (uint32_t)o->profiling_hz;
 }
 
 static void apply_record(struct ingest *in, const unsigned char *data, size_t len,
@@ -71,7 +79,7 @@ static void apply_record(struct ingest *in, const unsigned char *data, size_t le
 	int rc = record_decode(data, len, &r, &err);
 	if (rc == 0) {
 		read_before_stop(in, &r);
-		take_perf_request(in, &r);
+		take_env_requests(in, &r);
 		rc = units_apply(in->units, &r, pos, now, in->env->realtime_ns(), &err);
 	} else {
 		in->bad++;

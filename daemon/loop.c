@@ -10,6 +10,7 @@
 #include "daemon/discover.h"
 #include "daemon/found.h"
 #include "daemon/groups/step_ends.h"
+#include "daemon/profiles/profile_steps.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/gpu_child.h"
 #include "lib/clock.h"
@@ -122,6 +123,8 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 		unit_hardware_tick(d->unit_hardware, now);
 	if (d->has_ring)
 		ring_set_armed(&d->ring, armed_kinds(d));
+	if (d->profile_steps)
+		profile_steps_tick(d->profile_steps);
 	if (d->counts_page)
 		counts_page_fill_tick(d->counts_page);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
@@ -182,6 +185,7 @@ static bool reload_daemon(void *arg)
 	good = reload_web(d) && good;
 	child_link_restart(d->courier);
 	child_link_restart(d->gpu);
+	child_link_restart(d->profiler);
 	return good;
 }
 

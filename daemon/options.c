@@ -22,6 +22,7 @@ static const char *const energy_host_sources[] = {
 	"model", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const gpu_accountings[] = {"leave", "enable", NULL};
+static const char *const profiling_policies[] = {"deny", "allow", "always", NULL};
 static const char *const gpu_sharings[] = {"share", "usage", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
@@ -63,6 +64,30 @@ const struct conf_opt options_table[] = {
 	    "is "
 	    "root. Empty: the one in ceemsd's folder."),
 
+	/* profiles */
+	ROW("profiler.path", CONF_STRING, profiler_path, "",
+	    "The program ceems-profiler, which samples units that asked. Empty: the "
+	    "one in ceemsd's folder."),
+	ROW("profiling.policy", CONF_ENUM, profiling_policy, "deny",
+	    "Whose programs are sampled: deny (nobody's), allow (of steps that ask, "
+	    "with --ceems-profile or profiling.env-var) or always (all steps').",
+	    .choices = profiling_policies),
+	ROW("profiling.hz", CONF_U64, profiling_hz, "19",
+	    "How often each CPU is looked at, per second, for steps that named no "
+	    "rate. An odd number keeps out of step with what programs do regularly.",
+	    .min = 1, .max = 1000),
+	ROW("profiling.max-hz", CONF_U64, profiling_max_hz, "199",
+	    "The highest rate; steps that ask for more have this one.", .min = 1,
+	    .max = 1000),
+	ROW("profiling.env-var", CONF_LIST, profiling_env_vars, "",
+	    "Steps with one of these environment variables, with any value, ask for a "
+	    "profile. plugstack.conf must carry it (env=). May be repeated."),
+	ROW("profiling.memory", CONF_BYTES, profiling_memory, "64MiB",
+	    "How much ceems-profiler's tables, the kernel's among them, and stacks may "
+	    "take, at least 8 MiB. Where there is no room profiles have less detail."),
+	ROW("profiling.interval", CONF_DURATION, profiling_interval_ms, "60s",
+	    "How long a profile covers; a step's last one ends with it.", .min = 1000,
+	    .max = 3600000),
 	ROW("gpu.path", CONF_STRING, gpu_path, "",
 	    "The program ceems-gpu, which runs the GPU vendor's library for "
 	    "--collector.gpu. Empty: the one in ceemsd's folder."),

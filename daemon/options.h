@@ -26,6 +26,9 @@ enum options_energy_model {
 /* Index into the choices of --collector.rapl.reader */
 enum options_rapl_reader { RAPL_READER_AUTO, RAPL_READER_POWERCAP, RAPL_READER_PERF };
 
+/* Index into the choices of --profiling.policy */
+enum options_profiling { PROFILING_DENY, PROFILING_ALLOW, PROFILING_ALWAYS };
+
 /* All options of ceemsd, one member per row of options_table (aliases share their
  * target's). Durations in ms; strings are owned, and never NULL after
  * options_load(). */
@@ -53,6 +56,11 @@ struct options {
 	uint64_t gpu_period_ms;
 	bool gpu_dcgm_names;
 	char *opener_path; /* the same */
+	char *profiler_path;
+	int profiling_policy; /* enum options_profiling */
+	uint64_t profiling_hz, profiling_max_hz;
+	uint64_t profiling_memory, profiling_interval_ms;
+	struct conf_list profiling_env_vars;
 
 	/* ring and unit table */
 	uint64_t ring_poll_ms;

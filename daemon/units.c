@@ -80,7 +80,10 @@ static void describe_step(struct units_transaction *w)
 		s->tasks = r->tasks;
 	if (r->step_cpus)
 		s->cpus = r->step_cpus;
-	s->flags |= r->flags;
+	s->flags |= r->flags & ((1u << STEP_PROFILE_SHIFT) - 1);
+	if (r->profile_hz && !step_profile_hz(s) &&
+	    r->profile_hz <= UINT32_MAX >> STEP_PROFILE_SHIFT)
+		s->flags |= r->profile_hz << STEP_PROFILE_SHIFT;
 	if (r->cgroup_count) {
 		s->cgroup_count = r->cgroup_count;
 		memcpy(s->cgroups, r->cgroups, sizeof(s->cgroups));

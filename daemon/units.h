@@ -115,6 +115,14 @@ struct step {
 	struct unit_totals totals;   /* last reading, never decreasing; final at stop */
 };
 
+/* The rate at which it asked to be sampled, 0: it did not; in the upper bits of flags,
+ * which records leave free */
+#define STEP_PROFILE_SHIFT 20
+static inline uint32_t step_profile_hz(const struct step *s)
+{
+	return s->flags >> STEP_PROFILE_SHIFT;
+}
+
 /* A step's name, as two hints: the program that it runs, and SLURM_JOB_NAME if that
  * differs. The name is the latter if the job's differs too (srun -J), else the former;
  * this node need not know the job's. */

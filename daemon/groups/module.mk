@@ -21,6 +21,7 @@ libgroups_SRCS += daemon/groups/perf_figures.c
 libgroups_SRCS += daemon/groups/perf_figures_load.c
 libgroups_SRCS += daemon/groups/step_ends.c
 libgroups_SRCS += daemon/groups/step_groups.c
+libgroups_SRCS += daemon/groups/take_opened.c
 libgroups_SRCS += daemon/groups/unit_activity.c
 libgroups_SRCS += daemon/groups/unit_hardware.c
 libgroups_SRCS += daemon/groups/unit_io.c
