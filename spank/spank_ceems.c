@@ -57,15 +57,6 @@ static struct spank_option options[] = {
 	},
 };
 
-/* In this version the daemon only records this option: users who expect figures are
- * told before the job runs. */
-static void say_not_yet(enum option option)
-{
-	if (option == OPTION_PROFILE && plugin.asked.profile_hz)
-		slurm_info("ceems: --ceems-profile: noted in the job's record; this "
-			   "version takes no profiles yet");
-}
-
 /* Locally (srun, salloc, sbatch) a bad value is the user's mistake and ends the command
  * before there is a job. Remotely it can only be forged or from another version, and is
  * dropped. Options that the site does not allow never end anything. */
@@ -88,8 +79,6 @@ static int option_given(int val, const char *value, int remote)
 			slurm_info("ceems: %s", err.text);
 	}
 	plugin.asked = asked;
-	if (!remote)
-		say_not_yet((enum option)val);
 	return ESPANK_SUCCESS;
 }
 

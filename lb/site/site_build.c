@@ -24,6 +24,7 @@ static const struct access_family families[] = {
 	{"ceems_aggregator_*", NULL, true},
 	{"ceems_compute_units", NULL, true},
 	{"ceems_courier_*", NULL, true},
+	{"ceems_profiler_*", NULL, true},
 	{"ceems_cpu_*", NULL, true},
 	{"ceems_cray_*", NULL, true},
 	{"ceems_emissions_*", NULL, true},

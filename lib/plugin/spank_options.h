@@ -14,7 +14,7 @@
  * slurmstepd. No Slurm in here. */
 
 /* odd, so that samples do not fall in step with timers of the profiled program */
-#define PROFILE_HZ_DEFAULT 99
+#define PROFILE_HZ_DEFAULT 19
 #define PROFILE_HZ_MAX 1000
 #define OPTION_TEXT_MAX 128 /* longer option values are refused */
 #define RING_PATH_MAX 256

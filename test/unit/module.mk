@@ -307,6 +307,9 @@ collector_energy_test_PKGS := yaml-0.1
 TESTS += collector_courier_test
 collector_courier_test_LIBS := libsources libbase
 collector_courier_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
+TESTS += collector_profiler_test
+collector_profiler_test_LIBS := libprofiles libsources libdaemon libreports libsources libconf libbase
+collector_profiler_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts
 TESTS += collector_gpu_test
 collector_gpu_test_LIBS := libsources libbase
 collector_gpu_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=child_link_starts

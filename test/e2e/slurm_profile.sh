@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Steps of a real Slurm that ask for a profile, and such that do not: who is sampled, by which labels, and
+# that nothing is loaded or looks at the CPUs while nobody asks. Pyroscope is a stand-in.
+. "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../slurm.sh"
+. "$(dirname "$0")/../port.sh"
+need_slurm
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+mkdir "/sys/fs/cgroup/cpuacct/ceems_test_$$" 2>/dev/null || mkdir "/sys/fs/cgroup/ceems_test_$$" 2>/dev/null || skip_all "no control group can be made here"
+group=$(compgen -G "/sys/fs/cgroup/*ceems_test_$$" || compgen -G "/sys/fs/cgroup/*/ceems_test_$$")
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)
+rmdir "$group"
+[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+
+node=prof$$
+rig_start --nodes=$node
+cat >"$SCRATCH/a.c" <<'C'
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#define OWN __attribute__((noinline))
+volatile double sink;
+OWN double NAME(leaf)(double x, int n) { double s = 0; for (int i = 0; i < n; i++) s += sqrt(x + i); return s; }
+OWN double NAME(mid)(double x, int n) { sink = NAME(leaf)(x, n); return sink + 1; }
+int main(int argc, char **argv) { (void)argc; clock_t end = (clock_t)(atof(argv[1]) * CLOCKS_PER_SEC); while (clock() < end) sink = NAME(mid)(sink, 100000); }
+C
+build_one() { gcc -O3 -fomit-frame-pointer -fno-inline -fno-ipa-cp "-DNAME(x)=$1_##x" -o "$JOBS/$1" "$SCRATCH/a.c" -lm; }
+build_one asks && build_one silent && build_one brief || { ok "programs are built" false; tap_done; }
+port=$(free_port)
+echo 200 >"$SCRATCH/control"
+: >"$SCRATCH/pushed"
+python3 test/fake/push_host.py "$port" "$SCRATCH/control" "$SCRATCH/pushed" >"$SCRATCH/host" 2>&1 &
+started $!
+wait_for 30 grep -q ready "$SCRATCH/host"
+
+# what the kernel has of ours: programs of our names, and clocks (perf events) of the profiler or its opener
+programs() { bpftool prog show 2>/dev/null | grep -c 'name clock_ticked'; }
+holders() { # processes of this ceemsd that hold a perf event or a kernel program
+	local p n=0
+	for p in $(pgrep -P "$ceemsd_pid"); do n=$((n + $(find "/proc/$p/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf*' 2>/dev/null | wc -l))); done
+	echo $n
+}
+ceemsd_start --profiling.policy=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --profiling.max-hz=97 --cluster=lab
+ok "ceemsd starts" wait_for 20 ceemsd_up
+up() { curl -sf "$CEEMSD_URL/metrics" | grep -q '^ceems_profiler_rate_hertz{.*} '"$1"'$'; }
+ok "with a profiler that looks at no CPU" wait_for 20 up 0
+srun -J before true
+is "nothing is loaded into the kernel and no clock runs while nobody asked" "$(holders)" 0
+
+as_user() { local u=$1; shift; $rig enter "$SLURM" "$u" "$@"; }
+user() { getent passwd | awk -F: -v not="${1:-}" '$3 >= 1 && $3 < 65534 && $1 != not { print $1; exit }'; }
+one=$(user) two=$(user "$one")
+as_user "$two" srun -J silent --overlap "$JOBS/silent" 4 >/dev/null 2>&1 &
+silent=$!
+as_user "$one" srun -J asks --ceems-profile=500 "$JOBS/asks" 4 >"$SCRATCH/asks" 2>&1 &
+asks=$!
+ok "when one asks the CPUs are looked at, as often as the site allows" wait_for 30 up 97
+ok "by a program in the kernel" [ "$(holders)" -gt 0 ]
+wait $asks $silent
+srun -J brief --ceems-profile=97 "$JOBS/brief" 1 >/dev/null 2>&1
+ok "the jobs end" wait_for 60 no_job
+ok "no clock runs any more" wait_for 20 up 0
+scrape
+id() { unit "$1" '.[0].id'; }
+has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$SCRATCH/pushed")" -ge 1 ]; }
+ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
+ok "so has a job of a second" wait_for 20 has "$(id brief)"
+is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
+is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
+	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
+stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
+like "its calls are there, to the program's start" "$(stacks asks)" '_start;.*;main;asks_mid;asks_leaf'
+is "no frame of the other's is" "$(jq -r '.stacks[].frames[]' "$SCRATCH/pushed" | grep -c silent_)" 0
+share() { stacks "$1" | awk -v p="$2" '{ all += $1 } index($2, p) { in_it += $1 } END { printf "%d", 100 * in_it / all }'; }
+ok "nearly all of its time is in its own function ($(share asks asks_leaf) %)" [ "$(share asks asks_leaf)" -ge 90 ]
+seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }
+ok "the time is what it used ($(seconds asks) of 400 cs)" [ "$(seconds asks)" -ge 300 -a "$(seconds asks)" -le 440 ]
+ok "also that of a second ($(seconds brief) of 100 cs)" [ "$(seconds brief)" -ge 50 -a "$(seconds brief)" -le 120 ]
+is "no sample was lost" "$(value ceems_profiler_lost_samples_total)" 0
+tap_done
