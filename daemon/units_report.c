@@ -105,8 +105,25 @@ const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i)
 	return &u->gpu_uses[i];
 }
 
+void unit_gpu_add_figure(const struct unit_gpu_use *g, uint64_t of_ms,
+			 uint64_t told_ppm_ms, uint64_t told_ms, uint64_t *sum)
+{
+	uint64_t before_ms = g->live.memory_of_ms - of_ms;
+	unsigned __int128 more = 0;
+
+	if (told_ms)
+		more = (unsigned __int128)told_ppm_ms *
+		       (*sum ? of_ms : of_ms + before_ms) / told_ms;
+	else if (*sum && before_ms)
+		more = (unsigned __int128)(*sum - 1) * of_ms / before_ms;
+	if (told_ms && !*sum)
+		*sum = 1;
+	*sum += (uint64_t)more;
+}
+
 void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
-		      uint64_t used_kib, uint64_t size_kib)
+		      const struct unit_gpu_figures *figures, uint64_t used_kib,
+		      uint64_t size_kib)
 {
 	struct unit_gpu_use *g = &u->gpu_uses[i];
 
@@ -115,6 +132,9 @@ void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *m
 	g->live.idle_ns += more->idle_ns;
 	g->live.memory_of_ms += more->memory_of_ms;
 	g->live.memory_kib_ms += more->memory_kib_ms;
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++)
+		unit_gpu_add_figure(g, more->memory_of_ms, figures->ppm_ms[k],
+				    figures->of_ms[k], &g->figure_ppm_ms[k]);
 	if (used_kib > g->memory_peak_kib)
 		g->memory_peak_kib = used_kib;
 	if (size_kib > g->memory_size_kib)

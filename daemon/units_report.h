@@ -59,11 +59,32 @@ struct unit_gpu_sums {
 	uint64_t memory_of_ms, memory_kib_ms;
 };
 
+/* Means of performance counters: multiprocessors with a warp, warps on them, units and
+ * bandwidth in use, of what there is. Part of a file format. */
+enum unit_gpu_figure {
+	UNIT_GPU_SM,
+	UNIT_GPU_OCCUPANCY,
+	UNIT_GPU_TENSOR,
+	UNIT_GPU_FP64,
+	UNIT_GPU_FP32,
+	UNIT_GPU_FP16,
+	UNIT_GPU_DRAM,
+	UNIT_GPU_FIGURES
+};
+
+/* Of readings that tell memory, too: figure x time, in parts per million x ms, and that
+ * time; of_ms 0: it was not told. */
+struct unit_gpu_figures {
+	uint64_t ppm_ms[UNIT_GPU_FIGURES], of_ms[UNIT_GPU_FIGURES];
+};
+
 struct unit_gpu_use {
 	struct unit_gpu_sums live, told, next; /* as in struct unit_report */
 	/* of all its devices together */
 	uint64_t memory_peak_kib, memory_size_kib;
-	uint64_t later[7]; /* 0 */
+	/* ppm x ms over live.memory_of_ms, plus 1; 0: not known. A reading without a
+	 * figure stands for the mean of those that have it. */
+	uint64_t figure_ppm_ms[UNIT_GPU_FIGURES];
 };
 _Static_assert(sizeof(struct unit_gpu_use) == 192, "part of a file format");
 
@@ -80,7 +101,12 @@ void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms
 /* Readings of its devices; used_kib, size_kib: of all of them together, 0: not known.
  * Plain stores. */
 void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
-		      uint64_t used_kib, uint64_t size_kib);
+		      const struct unit_gpu_figures *figures, uint64_t used_kib,
+		      uint64_t size_kib);
+/* Adds to *sum, one of g->figure_ppm_ms, what readings of of_ms tell; that time is part
+ * of g->live.memory_of_ms already. told_ms 0: nothing. */
+void unit_gpu_add_figure(const struct unit_gpu_use *g, uint64_t of_ms,
+			 uint64_t told_ppm_ms, uint64_t told_ms, uint64_t *sum);
 const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i);
 /* No daemon ran for so long. */
 void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns);

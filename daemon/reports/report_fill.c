@@ -141,6 +141,12 @@ static void fill_gpu_counts(struct report *r, const struct unit_gpu_use *g)
 			 g->memory_peak_kib * 1024);
 	report_count_set(&r->counts, COUNT_GPU_MEMORY_SIZE_BYTES,
 			 g->memory_size_kib * 1024);
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+		if (g->figure_ppm_ms[k])
+			report_count_set(&r->counts, COUNT_GPU_FIGURE + k,
+					 held_part(r, g->figure_ppm_ms[k] - 1,
+						   g->live.memory_of_ms * 1000000));
+	}
 }
 
 static void fill_energy(struct report *r, const struct unit_report *ur,

@@ -12,15 +12,24 @@
 #define SILENT_NS                                                                      \
 	(5 * NSEC_PER_SEC) /* a device that says nothing new is not waited for */
 
+/* The GPU instances of a divided device */
+struct instance_readings {
+	uint32_t count;
+	uint32_t number[CHILD_GPU_INSTANCES_MAX];
+	struct gpu_reading last[CHILD_GPU_INSTANCES_MAX];
+};
+
 struct gpu_readings {
 	const struct env *env;
 	uint32_t count;
 	struct energy_history histories[METERS_GPUS];
 	struct gpu_reading last[METERS_GPUS];
 	struct energy_point points[METERS_GPUS][CHILD_GPU_POINTS_MAX];
+	struct instance_readings *instances[METERS_GPUS]; /* NULL: never divided */
 	union {
 		struct child_gpu gpu;
 		struct child_gpu_processes processes;
+		struct child_gpu_instances instances;
 		char bytes[CHILD_MESSAGE_MAX];
 	} in;
 };
@@ -36,7 +45,62 @@ struct gpu_readings *gpu_readings_new(const struct env *env)
 
 void gpu_readings_free(struct gpu_readings *r)
 {
+	for (size_t i = 0; r && i < METERS_GPUS; i++)
+		free(r->instances[i]);
 	free(r);
+}
+
+static void take_figures(struct gpu_reading *last, const struct child_gpu_profile *p)
+{
+	last->figures = p->have;
+	memcpy(last->ppm, p->ppm, sizeof(last->ppm));
+}
+
+static struct gpu_reading *find_instance(struct instance_readings *d, uint32_t gi)
+{
+	for (uint32_t i = 0; i < d->count; i++) {
+		if (d->number[i] == gi)
+			return &d->last[i];
+	}
+	return NULL;
+}
+
+/* Compute instances of one GPU instance say the same. Those that are gone keep what
+ * they said, which ages. */
+static void take_instance(struct instance_readings *d, uint64_t read_ns,
+			  const struct child_gpu_instance *in)
+{
+	struct gpu_reading *last = find_instance(d, in->gi);
+
+	if (!last && d->count == CHILD_GPU_INSTANCES_MAX)
+		d->count = 0;
+	if (!last) {
+		d->number[d->count] = in->gi;
+		last = &d->last[d->count++];
+		*last = (struct gpu_reading){0};
+	}
+	last->read_ns = read_ns;
+	last->have = 0;
+	if (in->have >> CHILD_GPU_INSTANCE_USED & 1)
+		last->have |= 1u << CHILD_GPU_MEMORY_USED;
+	if (in->have >> CHILD_GPU_INSTANCE_TOTAL & 1)
+		last->have |= 1u << CHILD_GPU_MEMORY_TOTAL;
+	last->value[CHILD_GPU_MEMORY_USED] = in->value[CHILD_GPU_INSTANCE_USED];
+	last->value[CHILD_GPU_MEMORY_TOTAL] = in->value[CHILD_GPU_INSTANCE_TOTAL];
+	take_figures(last, &in->profile);
+}
+
+static void read_instances(struct gpu_readings *r, uint32_t index, const char *name)
+{
+	const struct child_gpu_instances *m = &r->in.instances;
+
+	if (child_link_get(r->env->gpu, CHILD_GPU_INSTANCES, name, &r->in,
+			   sizeof(r->in)) < 0)
+		return;
+	if (!r->instances[index])
+		r->instances[index] = calloc(1, sizeof(*r->instances[index]));
+	for (uint32_t i = 0; r->instances[index] && i < m->head.count; i++)
+		take_instance(r->instances[index], m->read_ns, &m->items[i]);
 }
 
 /* Of a driver that lists them */
@@ -70,7 +134,11 @@ static size_t read_points(struct gpu_readings *r, uint32_t index)
 		r->points[index][i] =
 			(struct energy_point){m->points[i].at_ns, m->points[i].uj};
 	uint32_t count = m->head.count;
+	bool is_divided = m->mig;
+	take_figures(last, &m->profile);
 	last->processes = count_processes(r, name);
+	if (is_divided)
+		read_instances(r, index, name);
 	return count;
 }
 
@@ -111,6 +179,9 @@ void gpu_readings_commit(struct gpu_readings *r)
 	for (uint32_t i = 0; i < r->count; i++) {
 		r->histories[i].from_ns = r->histories[i].to_ns;
 		r->last[i].used_ns = r->last[i].read_ns;
+		struct instance_readings *d = r->instances[i];
+		for (uint32_t k = 0; d && k < d->count; k++)
+			d->last[k].used_ns = d->last[k].read_ns;
 	}
 }
 
@@ -118,6 +189,14 @@ const struct gpu_reading *gpu_readings_last(const struct gpu_readings *r,
 					    uint32_t device)
 {
 	return device < r->count && r->last[device].read_ns ? &r->last[device] : NULL;
+}
+
+const struct gpu_reading *gpu_readings_instance(const struct gpu_readings *r,
+						uint32_t device, uint32_t instance)
+{
+	return device < r->count && r->instances[device]
+		       ? find_instance(r->instances[device], instance)
+		       : NULL;
 }
 
 uint64_t gpu_reading_ns(const struct gpu_reading *g)

@@ -34,10 +34,16 @@ struct gpu_reading {
 	uint64_t have;             /* bits 1 << enum child_gpu_value */
 	uint64_t value[CHILD_GPU_VALUES];
 	uint32_t processes; /* on the device, as far as its driver says */
+	uint32_t figures;   /* bits 1 << enum child_gpu_figure */
+	uint32_t ppm[CHILD_GPU_FIGURES];
 };
 /* As of gpu_readings_take(). NULL: no such device */
 const struct gpu_reading *gpu_readings_last(const struct gpu_readings *r,
 					    uint32_t device);
+/* Likewise of a GPU instance of a divided device, which tells its memory and figures.
+ * NULL: none is known. */
+const struct gpu_reading *gpu_readings_instance(const struct gpu_readings *r,
+						uint32_t device, uint32_t instance);
 /* For how long before it the reading stands; 0: it has been used. */
 uint64_t gpu_reading_ns(const struct gpu_reading *g);
 

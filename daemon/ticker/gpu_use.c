@@ -7,12 +7,35 @@
 /* A unit's devices in one tick, together */
 struct gpu_use_sum {
 	struct unit_gpu_sums more;
+	struct unit_gpu_figures figures;
 	uint64_t used_kib, size_kib;
 };
 
 static bool held_then(const struct energy_use *use, uint64_t at_ns)
 {
 	return use->started_ns < at_ns && (!use->ended_ns || at_ns < use->ended_ns);
+}
+
+static void add_figures(const struct gpu_reading *g, uint64_t ms,
+			struct unit_gpu_figures *sum)
+{
+	static const enum child_gpu_figure figures[UNIT_GPU_FIGURES] = {
+		[UNIT_GPU_SM] = CHILD_GPU_SM,
+		[UNIT_GPU_OCCUPANCY] = CHILD_GPU_OCCUPANCY,
+		[UNIT_GPU_TENSOR] = CHILD_GPU_TENSOR,
+		[UNIT_GPU_FP64] = CHILD_GPU_FP64,
+		[UNIT_GPU_FP32] = CHILD_GPU_FP32,
+		[UNIT_GPU_FP16] = CHILD_GPU_FP16,
+		[UNIT_GPU_DRAM] = CHILD_GPU_DRAM,
+	};
+
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+		uint64_t ppm = g->ppm[figures[k]];
+		if (!(g->figures >> figures[k] & 1))
+			continue;
+		sum->of_ms[k] += ms;
+		sum->ppm_ms[k] += (ppm < ENERGY_ONE_PPM ? ppm : ENERGY_ONE_PPM) * ms;
+	}
 }
 
 static void add_reading(const struct gpu_reading *g, uint64_t ns,
@@ -29,6 +52,7 @@ static void add_reading(const struct gpu_reading *g, uint64_t ns,
 		uint64_t ms = (ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
 		sum->more.memory_of_ms += ms;
 		sum->more.memory_kib_ms += g->value[CHILD_GPU_MEMORY_USED] / 1024 * ms;
+		add_figures(g, ms, &sum->figures);
 	}
 }
 
@@ -49,6 +73,23 @@ static void add_held_device(const struct energy_use *use, const struct gpu_readi
 		sum->size_kib += g->value[CHILD_GPU_MEMORY_TOTAL] / 1024;
 }
 
+static void add_unit_devices(const struct usage_deltas *w, const struct energy_use *use,
+			     const struct gpu_readings *r, struct gpu_use_sum *sum)
+{
+	const struct gpu_part *part =
+		use->gpu_count ? &w->parts[use->gpus - w->gpus] : NULL;
+
+	for (size_t i = 0; i < use->gpu_count; i++, part++) {
+		uint32_t device = use->gpus[i].gpu;
+		const struct gpu_reading *g =
+			part->instance == GPUS_NONE
+				? gpu_readings_last(r, device)
+				: gpu_readings_instance(r, device, part->instance);
+		if (g && part->share_ppm == ENERGY_ONE_PPM)
+			add_held_device(use, g, sum);
+	}
+}
+
 void gpu_use_add(struct units *u, const struct usage_deltas *w,
 		 const struct gpu_readings *r)
 {
@@ -57,15 +98,10 @@ void gpu_use_add(struct units *u, const struct usage_deltas *w,
 		struct gpu_use_sum sum = {.used_kib = 0};
 		if (use->account->key < ENERGY_KEYS_RESERVED)
 			continue;
-		for (size_t i = 0; i < use->gpu_count; i++) {
-			const struct gpu_reading *g =
-				gpu_readings_last(r, use->gpus[i].gpu);
-			if (g && use->gpus[i].share_ppm == ENERGY_ONE_PPM)
-				add_held_device(use, g, &sum);
-		}
+		add_unit_devices(w, use, r, &sum);
 		if (sum.size_kib || sum.more.busy_of_ns)
 			unit_report_gpus(
 				u, (uint32_t)(use->account->key - ENERGY_KEYS_RESERVED),
-				&sum.more, sum.used_kib, sum.size_kib);
+				&sum.more, &sum.figures, sum.used_kib, sum.size_kib);
 	}
 }

@@ -6,9 +6,10 @@
 #include "daemon/ticker/usage_deltas.h"
 #include "daemon/units_report.h"
 
-/* Adds the devices' new readings to the units that held them as a whole at that moment
- * (daemon/units_report.h). Each reading stands for the time since the one before, or
- * since the unit began. Of a shared device nothing is known per unit. */
+/* Adds the new readings of devices, and of GPU instances (MIG), to the units that held
+ * them as a whole at that moment (daemon/units_report.h). Each reading stands for the
+ * time since the one before, or since the unit began. Of what several units share
+ * nothing is known per unit. */
 void gpu_use_add(struct units *u, const struct usage_deltas *w,
 		 const struct gpu_readings *r);
 

@@ -16,6 +16,7 @@ void usage_deltas_done(struct usage_deltas *w)
 	free(w->use);
 	free(w->accounts);
 	free(w->gpus);
+	free(w->parts);
 	free(w->map);
 	*w = (struct usage_deltas){0};
 }
@@ -45,9 +46,11 @@ static int reserve_gpus(struct usage_deltas *w, size_t units)
 	size_t n = units * GPUS_PER_UNIT;
 	if (n > w->gpu_cap) {
 		free(w->gpus);
+		free(w->parts);
 		w->gpu_cap = 0;
 		w->gpus = calloc(n, sizeof(*w->gpus));
-		if (!w->gpus)
+		w->parts = calloc(n, sizeof(*w->parts));
+		if (!w->gpus || !w->parts)
 			return -ENOMEM;
 		w->gpu_cap = n;
 	}
@@ -121,6 +124,9 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 		if (index >= p->gpus)
 			continue;
 		struct gpu_weight part = weigh_gpu(p, i_unit, &found[i], index, mapped);
+		w->parts[w->gpu_count] =
+			(struct gpu_part){mapped ? g->instance : GPUS_NONE,
+					  (uint32_t)(found[i].share * ENERGY_ONE_PPM)};
 		w->gpus[w->gpu_count++] =
 			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;

@@ -10,6 +10,12 @@
 #include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
 
+/* Which part of a device a unit was given */
+struct gpu_part {
+	uint32_t instance;  /* GPU instance (MIG); GPUS_NONE: the device is whole */
+	uint32_t share_ppm; /* of the instance, or of the whole device */
+};
+
 /* What the table's units used in one tick, as input of the attribution. Memory is kept
  * from tick to tick; {0} is valid. */
 struct usage_deltas {
@@ -18,6 +24,7 @@ struct usage_deltas {
 	struct energy_account **accounts; /* of all units in the table, in order */
 	size_t account_count;
 	struct energy_gpu_share *gpus;
+	struct gpu_part *parts; /* of each of gpus */
 	size_t gpu_count, gpu_cap;
 	bool gpus_unclear; /* somebody's are not known (yet) */
 	struct gpus *map;  /* made when a GPU is first used */

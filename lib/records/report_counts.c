@@ -61,6 +61,13 @@ static const char *const report_count_names[REPORT_COUNTS] = {
 	[COUNT_GPU_IDLE_NS] = "gpu_idle_ns",
 	[COUNT_GPU_MEMORY_PEAK_BYTES] = "gpu_memory_peak_bytes",
 	[COUNT_GPU_MEMORY_SIZE_BYTES] = "gpu_memory_size_bytes",
+	[COUNT_GPU_FIGURE] = "gpu_sm_active_ns",
+	"gpu_sm_occupancy_ns",
+	"gpu_tensor_active_ns",
+	"gpu_fp64_active_ns",
+	"gpu_fp32_active_ns",
+	"gpu_fp16_active_ns",
+	"gpu_dram_active_ns",
 };
 
 const char *report_count_name(unsigned count)

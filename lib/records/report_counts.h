@@ -49,11 +49,15 @@ enum report_count {
 	/* figures of raw events with these names (daemon/groups/perf_figures.h) */
 	COUNT_FP_OPERATIONS,
 	COUNT_DRAM_READ_BYTES,
-	/* devices that the unit holds as a whole (daemon/units_report.h) */
+	/* devices and instances (MIG) that the unit holds as a whole
+	 * (daemon/units_report.h) */
 	COUNT_GPU_IDLE_NS = 64,      /* devices x time in which no kernel ran */
 	COUNT_GPU_MEMORY_PEAK_BYTES, /* in use at one time, in all of them together */
 	COUNT_GPU_MEMORY_SIZE_BYTES, /* of all of them together */
-	REPORT_COUNTS
+	/* devices x time in which so much of them was in use, by their performance
+	 * counters, in the order of enum unit_gpu_figure */
+	COUNT_GPU_FIGURE,
+	REPORT_COUNTS = COUNT_GPU_FIGURE + 7
 };
 #define COUNT_FILES 6u       /* counts that a mount has, the first ones */
 #define COUNT_NET_OF_KIND 6u /* received, sent, sent again: bytes, packets of each */

@@ -326,6 +326,10 @@ TESTS += gpu_sharing_test
 gpu_sharing_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_sharing_test_PKGS := yaml-0.1
 gpu_sharing_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=cgroup_step_of_pid,--wrap=steps_find_path,--wrap=steps_unit,--wrap=unit_serial
+TESTS += gpu_use_test
+gpu_use_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+gpu_use_test_PKGS := yaml-0.1
+gpu_use_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=unit_report_gpus
 TESTS += gpu_weights_test
 gpu_weights_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_weights_test_PKGS := yaml-0.1

@@ -196,6 +196,7 @@ static void a_table_without_what_was_before_is_taken_over(void **state)
 static void a_table_without_gpus_is_taken_over(void **state)
 {
 	const struct unit_gpu_sums more = {3, 2, 1, 5, 4};
+	const struct unit_gpu_figures figures = {{0}, {0}};
 
 	(void)state;
 	for (int killed = 0; killed < 2; killed++) {
@@ -205,7 +206,7 @@ static void a_table_without_gpus_is_taken_over(void **state)
 		make_older(7, (unsigned char *)u->gpu_uses - u->map, killed);
 		assert_string_equal(name_of("7", 0)->command, "burn");
 		assert_int_equal(unit_gpu_use(u, 0)->live.busy_of_ns, 0);
-		unit_report_gpus(u, 0, &more, 20, 30);
+		unit_report_gpus(u, 0, &more, &figures, 20, 30);
 		reopen();
 		assert_int_equal(unit_gpu_use(u, 0)->live.idle_ns, 1);
 		assert_int_equal(unit_gpu_use(u, 0)->memory_peak_kib, 20);
