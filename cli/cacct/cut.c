@@ -102,11 +102,19 @@ static const enum unit_number lost[] = {
 	UNIT_GPU_ALLOC_S,
 	UNIT_GPU_MEMORY_MEAN_BYTES,
 	UNIT_GPU_MEMORY_PEAK_BYTES,
+	UNIT_GPU_SM_RATIO,
+	UNIT_GPU_OCCUPANCY_RATIO,
+	UNIT_GPU_TENSOR_RATIO,
+	UNIT_GPU_FP64_RATIO,
+	UNIT_GPU_FP32_RATIO,
+	UNIT_GPU_FP16_RATIO,
+	UNIT_GPU_DRAM_RATIO,
 };
 
 static bool is_mean(enum series_value v)
 {
-	return v == SERIES_MEMORY_MEAN_BYTES || v == SERIES_COVERAGE;
+	return v == SERIES_MEMORY_MEAN_BYTES || v == SERIES_GPU_MEMORY_MEAN_BYTES ||
+	       v == SERIES_COVERAGE;
 }
 
 /* The share of a point that falls into the part, by time. A point covers time in which

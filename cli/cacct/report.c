@@ -83,6 +83,25 @@ static void say_memory(const double *n, struct buf *t)
 	}
 }
 
+/* Means of the performance counters; units that were never used are left out. */
+static void say_gpu_figures(const double *n, struct buf *t)
+{
+	static const struct {
+		enum unit_number n;
+		const char *name;
+	} figures[] = {
+		{UNIT_GPU_SM_RATIO, "SM"},     {UNIT_GPU_TENSOR_RATIO, "tensor"},
+		{UNIT_GPU_FP64_RATIO, "FP64"}, {UNIT_GPU_FP32_RATIO, "FP32"},
+		{UNIT_GPU_FP16_RATIO, "FP16"}, {UNIT_GPU_DRAM_RATIO, "DRAM"},
+	};
+
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		if (n[figures[i].n] >= 0.0005)
+			buf_printf(t, ", %s %.1f%%", figures[i].name,
+				   100 * n[figures[i].n]);
+	}
+}
+
 static void say_gpu(const double *n, struct buf *t)
 {
 	if (!(n[UNIT_GPUS] > 0))
@@ -99,6 +118,7 @@ static void say_gpu(const double *n, struct buf *t)
 		report_put_bytes(t, n[UNIT_GPU_MEMORY_PEAK_BYTES]);
 		buf_puts(t, n[UNIT_NODES] > 1 ? " at most on one node" : " at most");
 	}
+	say_gpu_figures(n, t);
 }
 
 static void say_energy(const struct unit *u, struct buf *t)

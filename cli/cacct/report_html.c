@@ -176,6 +176,8 @@ static void put_plots(const struct cacct_report *r, struct buf *out)
 {
 	static const struct html_series cpu[] = {{SERIES_CPU_S, "in use"}},
 					gpu[] = {{SERIES_GPU_BUSY_S, "busy"}},
+					gpu_memory[] = {{SERIES_GPU_MEMORY_MEAN_BYTES,
+							 "mean"}},
 					memory[] = {{SERIES_MEMORY_MEAN_BYTES, "mean"},
 						    {SERIES_MEMORY_PEAK_BYTES,
 						     "peak of one node"}},
@@ -211,6 +213,9 @@ static void put_plots(const struct cacct_report *r, struct buf *out)
 				 .limit = n[UNIT_GPUS],
 				 .limit_label = "allocated"};
 	put_plot(r, &plot, gpu, 1, false, out);
+	plot = (struct svg_plot){
+		.title = "Memory of GPUs", .unit = "B", .base = 1024, .limit = NAN};
+	put_plot(r, &plot, gpu_memory, 1, true, out);
 	plot = (struct svg_plot){
 		.title = "Files, per second", .unit = "B", .base = 1024, .limit = NAN};
 	put_plot(r, &plot, files, 2, false, out);

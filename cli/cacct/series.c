@@ -27,6 +27,8 @@ static const struct {
 	[SERIES_NET_RX_BYTES] = {"net_rx_bytes", "net_rx_bytes"},
 	[SERIES_NET_TX_BYTES] = {"net_tx_bytes", "net_tx_bytes"},
 	[SERIES_GPU_BUSY_S] = {"gpu_busy_seconds", "gpu_busy_seconds"},
+	[SERIES_GPU_MEMORY_MEAN_BYTES] = {"gpu_memory_mean_bytes",
+					  "gpu_memory_mean_bytes"},
 	[SERIES_TOTAL_J] = {"energy_joules", "energy_joules.total"},
 	[SERIES_PACKAGE_J] = {"package_joules", "energy_joules.package"},
 	[SERIES_DRAM_J] = {"dram_joules", "energy_joules.dram"},

@@ -19,6 +19,14 @@ ok "all devices are read" wait_for 60 read_both
 # joules and seconds of a job, as ceemsd has them
 of_job() { jq -r --arg name "$1" '[.units[] | select(.hints.name == $name)][0] | "\(.energy_joules.gpu // 0) \(.elapsed_seconds)"' "$SCRATCH/units"; }
 is_charged() { scrape && of_job "$1" | awk '{ exit !($1 > 0) }'; }
+# all of it: a tick later nothing has been added
+is_settled() {
+	local was
+	is_charged "$1" || return
+	was=$(of_job "$1")
+	sleep 2.5
+	scrape && [ "$(of_job "$1")" = "$was" ]
+}
 # near NAME WATTS PERCENT: its energy is what the device took in its life
 near() { of_job "$1" | awk -v w="$2" -v p="$3" '{ want = w * $2; exit !($1 > want * (100 - p) / 100 && $1 < want * (100 + p) / 100) }'; }
 
@@ -38,7 +46,7 @@ wait $warm
 
 srun -J short --gres=gpu:1 sleep 0.3
 srun -J none sleep 0.3
-ok "a job of 0.3 s within a tick of 2 s is charged" wait_for 60 is_charged short
+ok "a job of 0.3 s within a tick of 2 s is charged" wait_for 60 is_settled short
 ok "what its device, the driver's second, took in its life, within 15 %: $(of_job short)" near short 400 15
 # ticks follow the clock, its counter lags behind: what comes after a step's end is the step's, too
 of_step() { jq -r --arg name "$1" '[.units[] | select(.hints.name == $name)][0] | [.steps[] | select(.step == "0")][0].energy_joules.gpu // 0' "$SCRATCH/units"; }
@@ -46,7 +54,7 @@ step_is_charged() { scrape && awk -v s="$(of_step "$1")" -v j="$(of_job "$1" | c
 ok "its step has at least what the device took in 0.3 s, within 15 %, and no more than the job" wait_for 60 step_is_charged short
 is "a job without a device is charged nothing" "$(of_job none | cut -d' ' -f1)" 0
 srun -J both --gres=gpu:2 sleep 0.5
-ok "a job with both is charged" wait_for 60 is_charged both
+ok "a job with both is charged" wait_for 60 is_settled both
 ok "both devices' energy, within 15 %: $(of_job both)" near both 500 15
 # an instance (MIG), and with it both devices
 srun -J instance --gres=gpu:3 sh -c "while [ ! -e $JOBS/end ]; do sleep 0.05; done" 2>/dev/null &

@@ -23,7 +23,7 @@ port=$(free_port)
 started $!
 export CEEMS_API_URL=http://127.0.0.1:$port CEEMS_MUNGE_SOCKET=$MUNGE
 # the first GPU of Slurm is the driver's second, which works half of the time
-gpu_machine 'device 0 100 used=200' 'device 1 400 busy=50 used=1000'
+gpu_machine 'device 0 100 used=200' 'device 1 400 busy=50 used=1000 gpm'
 ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --collector.slurm.gpu-order-map=0:1,1:0 --reports.enabled \
 	--reports.interval=1h --reports.spool="$SCRATCH/spool" --cluster="$(sed -n 's/^ClusterName=//p' "$SLURM_CONF")"
 wait_for 60 curl -sf -o /dev/null "$CEEMS_API_URL/health" || sed 's/^/# /' "$SCRATCH/agg.log"
@@ -70,6 +70,11 @@ is "it was idle for all of its life" "$(psql_do -c "SELECT abs((c.counts->>'gpu_
 	FROM unit_node n JOIN unit_counts c USING (instance) WHERE n.uuid = '$i'")" t
 like "which its user sees" "$(of idles GPUIdle)" '^00:00:[0-9][0-9]$|^00:0[1-9]:'
 like "memory is shown as a share of the device's, as the peer does" "$(of works GPUMem,GPUMemAvg)" '^1\.2%\|[0-9]{8,11}$'
+like "its performance counters are in the records" "$(of works GPUSM,GPUSMOccupancy,GPUTensor,GPUFP64)" '^(49\.9|50\.0)%\|(24\.9|25\.0)%\|[0-9.]+%\|$'
+is "and nothing of a device that does not tell them" "$(of idles GPUSM,GPUSMOccupancy,GPUTensor,GPUFP64,GPUFP32,GPUFP16,GPUDRAM)" "||||||"
+like "they are in its report" "$(cacct report "$w" | tr -s ' \n' ' ')" 'GPU .*, SM (49\.9|50\.0)%'
+cacct report "$w" --html "$SCRATCH/report.html"
+ok "which plots the memory of its GPUs, too" grep -q 'Memory of GPUs' "$SCRATCH/report.html"
 is "a job without a GPU has none of it" "$(of none GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"
 is "nor has one whose GPU nobody read" "$(of blind GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"
 is "those who waste most come first" "$(cacct -a -n -P --sort=-WastedGPUEnergy -o JobName | head -2 | sort)" $'idles\nworks'
