@@ -496,6 +496,10 @@ static int open_scrape(struct daemon *d, struct err *err)
 	open_courier_link(d);
 	open_gpu_link(d);
 	open_profiler_link(d);
+	if (d->units && (d->unit_finals || d->gpu)) /* what reports tell */
+		d->counts_page = counts_page_fill_open(
+			&d->env, d->privileges.drop ? d->privileges.uid : (uid_t)-1,
+			d->privileges.gid);
 	int rc = open_sampler(d, err);
 	if (!rc)
 		rc = open_emission_tables(d, err);
@@ -591,10 +595,6 @@ static int open_step_groups(struct daemon *d, struct err *err)
 	if (!rc && (d->unit_io || d->unit_net || d->unit_perf))
 		rc = unit_finals_new(&d->env, &d->unit_finals);
 	d->env.unit_finals = d->unit_finals;
-	if (d->unit_finals)
-		d->counts_page = counts_page_fill_open(
-			&d->env, d->privileges.drop ? d->privileges.uid : (uid_t)-1,
-			d->privileges.gid);
 	return rc;
 }
 

@@ -367,6 +367,33 @@ static void put_step_counts(struct buf *b, const struct step_counts *c)
 			 v[COUNTS_TX_BYTES]);
 }
 
+/* Of the whole job, whose steps share its GPUs */
+static void put_gpus(struct buf *b, const struct step_report *r)
+{
+	const uint64_t *v = r->counts.values;
+
+	if (!r->has_gpus)
+		return;
+	buf_puts(b, "  GPU        ");
+	if (!(r->counts.known & (COUNTS_HAS_GPU_BUSY | COUNTS_HAS_GPU_MEMORY)))
+		buf_puts(b, "not known");
+	if (r->counts.known & COUNTS_HAS_GPU_BUSY) {
+		buf_puts(b, "about ");
+		put_short(b,
+			  scale_u64(v[COUNTS_GPU_BUSY_NS], 1000, v[COUNTS_GPU_READ_NS]),
+			  1);
+		buf_puts(b, " % busy, idle for ");
+		put_bill_time(b, v[COUNTS_GPU_IDLE_NS]);
+		if (r->counts.known & COUNTS_HAS_GPU_MEMORY)
+			buf_puts(b, ", ");
+	}
+	if (r->counts.known & COUNTS_HAS_GPU_MEMORY) {
+		put_bytes(b, v[COUNTS_GPU_MEMORY_BYTES]);
+		buf_puts(b, " of memory at most");
+	}
+	buf_putc(b, '\n');
+}
+
 static void put_cycles(struct buf *b, const struct step_report *r)
 {
 	const uint64_t *v = r->counts.values;
@@ -402,6 +429,7 @@ void report_text(const struct step_report *r, struct buf *b)
 	put_memory(b, r);
 	put_step_counts(b, &r->counts);
 	put_cycles(b, r);
+	put_gpus(b, r);
 	put_energy(b, &r->energy);
 	if (report_hint(r) != HINT_NONE) {
 		buf_puts(b, "  hint       ");
@@ -507,6 +535,10 @@ static void json_counts(struct buf *b, const struct step_counts *c)
 		{COUNTS_HAS_CYCLES, "cpu_cycles"},
 		{COUNTS_HAS_CYCLES, "instructions"},
 		{COUNTS_HAS_CYCLES, "events_enabled_ns"},
+		{COUNTS_HAS_GPU_BUSY, "gpu_read_ns"},
+		{COUNTS_HAS_GPU_BUSY, "gpu_busy_ns"},
+		{COUNTS_HAS_GPU_BUSY, "gpu_idle_ns"},
+		{COUNTS_HAS_GPU_MEMORY, "gpu_memory_peak_bytes"},
 	};
 	const char *sep = "{";
 

@@ -51,6 +51,7 @@ struct step_report {
 	uint64_t memory_asked_bytes; /* on this node, 0: no limit was requested */
 	uint64_t oom_kills;
 	struct step_counts counts; /* of a moment before */
+	bool has_gpus;
 	struct step_report_energy energy;
 };
 

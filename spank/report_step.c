@@ -101,6 +101,7 @@ static void take_report(const struct step *s, spank_t sp, struct step_report *re
 		.memory_peak_bytes = c->memory_peak_bytes,
 		.memory_asked_bytes = memory_asked(s, sp),
 		.oom_kills = c->oom_kills,
+		.has_gpus = r->gpus[0] != '\0',
 	};
 	if (parse_u32(r->unit, &ret->job) < 0)
 		ret->job = 0;

@@ -14,6 +14,7 @@
 #include "daemon/groups/unit_io.h"
 #include "daemon/options.h"
 #include "daemon/units.h"
+#include "daemon/units_report.h"
 #include "lib/log.h"
 #include "lib/parse.h"
 #include "lib/records/counts_page.h"
@@ -137,18 +138,58 @@ static bool fill_row(const struct env *env, uint32_t slot, uint32_t unit,
 	return true;
 }
 
+/* What ceems-gpu has read of the unit's devices. false: nothing. */
+static bool fill_gpu_row(const struct env *env, uint32_t unit, const struct step *s,
+			 struct counts_page_row *r)
+{
+	const struct unit_gpu_use *g = unit_gpu_use(env->units, unit);
+
+	*r = (struct counts_page_row){.step = s->step,
+				      .stepd_pid = s->stepd_pid,
+				      .read_ns = env->boottime_ns()};
+	if (g->live.busy_of_ns) {
+		r->known |= COUNTS_HAS_GPU_BUSY;
+		r->values[COUNTS_GPU_READ_NS] = g->live.busy_of_ns;
+		r->values[COUNTS_GPU_BUSY_NS] = g->live.busy_ns;
+		r->values[COUNTS_GPU_IDLE_NS] = g->live.idle_ns;
+	}
+	if (g->live.memory_of_ms) {
+		r->known |= COUNTS_HAS_GPU_MEMORY;
+		r->values[COUNTS_GPU_MEMORY_BYTES] = g->memory_peak_kib * 1024;
+	}
+	return r->known && parse_u32(units_get(env->units, unit)->id, &r->job) == 0;
+}
+
+static uint32_t fill_gpu_rows(struct counts_page_fill *p, uint32_t count)
+{
+	struct units *u = p->env->units;
+
+	for (uint32_t s = steps_next(u, 0); s != UNITS_NONE && count < COUNTS_PAGE_ROWS;
+	     s = steps_next(u, s + 1)) {
+		const struct step *step = steps_get(u, s);
+		uint32_t unit = steps_unit(u, s);
+		const struct unit *of = units_get(u, unit);
+		if (of && *of->gpus && step->state == UNIT_RUNNING &&
+		    (of->flags & (RECORD_REPORT_TEXT | RECORD_REPORT_JSON)))
+			count += fill_gpu_row(p->env, unit, step, &p->rows[count]);
+	}
+	return count;
+}
+
 static int write_counts_page(struct counts_page_fill *p)
 {
 	const struct env *env = p->env;
 	uint32_t unit, count = 0;
 
 	for (uint32_t slot = 0;
-	     count < COUNTS_PAGE_ROWS &&
+	     env->step_groups && count < COUNTS_PAGE_ROWS &&
 	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
 	     slot++) {
 		if (asks_for_report(env, slot, unit))
 			count += fill_row(env, slot, unit, &p->rows[count]);
 	}
+	if (env->gpu)
+		count = fill_gpu_rows(p, count);
 	uint32_t most = count > p->written ? count : p->written;
 	if (!most)
 		return 0;

@@ -11,7 +11,7 @@
 struct counts_page_fill;
 
 /* As root: makes the page beside the ring and gives it to uid (-1: leaves it as it is).
- * NULL: it could not be made, which is logged. env, with step_groups, outlives it. */
+ * NULL: it could not be made, which is logged. env outlives it. */
 struct counts_page_fill *counts_page_fill_open(const struct env *env, uid_t uid,
 					       gid_t gid);
 void counts_page_fill_free(struct counts_page_fill *p); /* accepts NULL */

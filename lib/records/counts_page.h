@@ -7,11 +7,12 @@
 #include "lib/err.h"
 
 /*
- * What the kernel programs count for running steps that asked for a report
- * (--ceems-report): a file of fixed size beside the ring, written by ceemsd many times
- * a second, read by the plugin in slurmstepd at the step's end. So its values are those
- * of a moment before. The exact ones are in the unit's final report. Software events
- * are not here: the kernel adds most of them when a task exits, too late for this.
+ * What running steps that asked for a report (--ceems-report) have used by now, as the
+ * kernel programs count and GPUs tell: a file of fixed size beside the ring, written by
+ * ceemsd many times a second, read by the plugin in slurmstepd at the step's end. So
+ * its values are those of a moment before. The exact ones are in the unit's final
+ * report. Software events are not here: the kernel adds most of them when a task exits,
+ * too late for this.
  *
  * Little-endian: struct counts_page_header, then COUNTS_PAGE_ROWS rows, of which those
  * in use come first. A row has a checksum, since the reader may meet the writer in the
@@ -19,7 +20,7 @@
  */
 
 #define COUNTS_PAGE_MAGIC "CEEMSCNT"
-#define COUNTS_PAGE_VERSION 2u
+#define COUNTS_PAGE_VERSION 3u
 #define COUNTS_PAGE_ROWS 1024u
 /* Older values than this are not known. */
 #define COUNTS_PAGE_AGE_MAX_NS UINT64_C(2000000000)
@@ -34,6 +35,11 @@ enum counts_page_value {
 	COUNTS_CYCLES,
 	COUNTS_INSTRUCTIONS,
 	COUNTS_EVENTS_NS, /* CPU time for which these two were armed */
+	/* of the whole unit's GPUs, which are its steps' (daemon/units_report.h) */
+	COUNTS_GPU_READ_NS,      /* GPUs x time for which they were read; of that: */
+	COUNTS_GPU_BUSY_NS,      /* in which a kernel ran */
+	COUNTS_GPU_IDLE_NS,      /* readings at which none did */
+	COUNTS_GPU_MEMORY_BYTES, /* highest, of all of them together */
 	COUNTS_VALUES,
 };
 
@@ -41,6 +47,8 @@ enum counts_page_known {
 	COUNTS_HAS_FILES = 1 << 0,
 	COUNTS_HAS_NETWORK = 1 << 1,
 	COUNTS_HAS_CYCLES = 1 << 2,
+	COUNTS_HAS_GPU_BUSY = 1 << 3,
+	COUNTS_HAS_GPU_MEMORY = 1 << 4,
 };
 
 struct counts_page_header {
@@ -48,7 +56,8 @@ struct counts_page_header {
 	uint32_t version, row_bytes, rows, reserved;
 };
 
-/* A step has as many rows as it has control groups that are followed; it has their sum.
+/* A step has as many rows as it has control groups that are followed, and one for GPUs;
+ * it has their sum.
  * Key: job, step, stepd_pid, as in the energy page. */
 struct counts_page_row {
 	uint32_t crc; /* of all that follows */

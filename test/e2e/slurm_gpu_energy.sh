@@ -56,6 +56,22 @@ is "a job without a device is charged nothing" "$(of_job none | cut -d' ' -f1)" 
 srun -J both --gres=gpu:2 sleep 0.5
 ok "a job with both is charged" wait_for 60 is_settled both
 ok "both devices' energy, within 15 %: $(of_job both)" near both 500 15
+# what its user is told at the end
+srun -J told --ceems-report --gres=gpu:1 sh -c "while [ ! -e $JOBS/told ]; do sleep 0.05; done" 2>"$SCRATCH/report" &
+told=$!
+has_read() {
+	local job
+	job=$(squeue -h -n told -t R -o %A) && [ -n "$job" ] && scrape &&
+		grep -q "^ceems_compute_unit_gpu_idle_seconds_total{.*uuid=\"$job\"" "$SCRATCH/metrics"
+}
+ok "the devices of a job that asked for a report are read" wait_for 60 has_read
+sleep 0.5
+touch "$JOBS/told"
+wait $told
+like "its report has how busy its GPU was and its memory" "$(grep GPU "$SCRATCH/report")" '^  GPU        about (39\.9|40(\.0)?) % busy, idle for 0 s, [0-9.]+ [KMG]iB of memory at most$'
+like "and the GPU's energy" "$(grep energy "$SCRATCH/report")" 'gpu [0-9.]+ \(gpu\)'
+srun -Q --ceems-report=json --gres=gpu:1 true 2>"$SCRATCH/report"
+is "of a job that ended before a reading nothing is told" "$(jq -c '.counts.gpu_busy_ns' "$SCRATCH/report")" null
 # an instance (MIG), and with it both devices
 srun -J instance --gres=gpu:3 sh -c "while [ ! -e $JOBS/end ]; do sleep 0.05; done" 2>/dev/null &
 instance=$!

@@ -157,6 +157,31 @@ static void cycles_are_told_with_what_they_cover(void **state)
 	text_lacks(&r, "cycles");
 }
 
+static void gpus_are_told_as_far_as_they_were_read(void **state)
+{
+	(void)state;
+	struct step_report r = plain_step();
+	text_lacks(&r, "GPU");
+	r.has_gpus = true;
+	text_has(&r, "  GPU        not known\n");
+	r.counts =
+		(struct step_counts){.known = COUNTS_HAS_GPU_BUSY,
+				     .values = {[COUNTS_GPU_READ_NS] = 8000000000,
+						[COUNTS_GPU_BUSY_NS] = 2000000000,
+						[COUNTS_GPU_IDLE_NS] = 5000000000,
+						[COUNTS_GPU_MEMORY_BYTES] = 1 << 30}};
+	text_has(&r, "  GPU        about 25 % busy, idle for 5 s\n");
+	r.counts.known |= COUNTS_HAS_GPU_MEMORY;
+	text_has(&r, "idle for 5 s, 1 GiB of memory at most\n");
+	/* an instance (MIG) */
+	r.counts.known = COUNTS_HAS_GPU_MEMORY;
+	text_has(&r, "  GPU        1 GiB of memory at most\n");
+	auto_buf struct buf json = BUF_INIT;
+	report_json(&r, &json);
+	assert_non_null(
+		strstr(json.data, "\"counts\":{\"gpu_memory_peak_bytes\":1073741824}"));
+}
+
 static void host_energy_names_what_is_in_it(void **state)
 {
 	(void)state;
@@ -377,6 +402,7 @@ int main(void)
 		cmocka_unit_test(energy_comes_per_domain_with_its_source_and_grams),
 		cmocka_unit_test(counts_are_told_as_far_as_they_are_known),
 		cmocka_unit_test(cycles_are_told_with_what_they_cover),
+		cmocka_unit_test(gpus_are_told_as_far_as_they_were_read),
 		cmocka_unit_test(host_energy_names_what_is_in_it),
 		cmocka_unit_test(modelled_energy_says_so),
 		cmocka_unit_test(even_a_step_of_microseconds_is_not_free),
