@@ -63,6 +63,7 @@ struct env {
 	/* Opens a socket to the kernel's RDMA: descriptor or negative errno. NULL: not
 	 * available. */
 	int (*rdma_open)(void);
+	uint32_t reloads;      /* times that the configuration was read again */
 	bool calls_filtered;   /* service_filter_calls() */
 	bool processes_hidden; /* inhabited_is_hidden() */
 	uint64_t (*realtime_ns)(void);

@@ -159,6 +159,7 @@ static void take_options(struct daemon *d, struct options *fresh)
 
 	pthread_mutex_lock(&d->lock);
 	options_reload(&d->options, fresh, &applied, &restart);
+	d->env.reloads++;
 	pthread_mutex_unlock(&d->lock);
 	program_log("ceemsd", d->options.log_format, d->options.log_level, NULL);
 	log_info("reload: %s%s", applied.len ? "changed: " : "nothing changed",

@@ -20,6 +20,7 @@
 
 #define MAPS_MAX 64 /* slurmds on one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
+#define AGAIN_NS (600 * NSEC_PER_SEC) /* a known map is asked for again */
 #define PATIENCE_MS 250 /* how long to wait for a slurmd that was just asked */
 
 /* Asked on a separate thread: without its slurmctld a slurmd -G may take until its
@@ -35,12 +36,19 @@ struct question {
 	struct gpus gpus;
 };
 
+/* gres.conf may change, and slurmd be restarted, while we run: then running units keep
+ * the devices that they were given by the list of before. */
 struct gpu_map {
 	char node[RECORD_NAME_MAX];
 	bool known;
 	uint64_t next_try_ns;
-	struct question *asked; /* NULL: none is running */
+	struct question *asked;   /* NULL: none is running */
+	uint64_t asked_for_ns;    /* boot time from which on the answer holds */
+	uint64_t answered_for_ns; /* of the last one */
+	uint32_t reloads;         /* of env, when it was asked for */
 	struct gpus gpus;
+	uint64_t since_ns;   /* boot time from which on gpus holds */
+	struct gpus *before; /* NULL: it always did */
 };
 
 struct gpu_maps {
@@ -143,6 +151,7 @@ void gpu_maps_free(struct gpu_maps *m)
 		return;
 	for (size_t i = 0; i < m->count; i++) {
 		question_free(m->map[i]->asked);
+		free(m->map[i]->before);
 		free(m->map[i]);
 	}
 	free(m);
@@ -172,62 +181,128 @@ static struct gpu_map *map_of(struct gpu_maps *m, const char *node)
 	return map;
 }
 
+static bool is_same_list(const struct gpus *a, const struct gpus *b)
+{
+	return a->managed == b->managed && a->shards == b->shards && a->mps == b->mps &&
+	       a->count == b->count && a->shard_count == b->shard_count &&
+	       memcmp(a->gpu, b->gpu, a->count * sizeof(a->gpu[0])) == 0;
+}
+
+/* Of the lists that held before only the last is kept. */
+static int keep_list(struct gpu_map *map, const struct gpus *now)
+{
+	if (map->known && is_same_list(&map->gpus, now))
+		return 0;
+	if (map->known) {
+		if (!map->before)
+			map->before = malloc(sizeof(*map->before));
+		if (!map->before)
+			return -ENOMEM;
+		*map->before = map->gpus;
+		map->since_ns = map->asked_for_ns;
+		log_info("slurm: slurmd has another list of GPUs than before, of %u: "
+			 "it is used for jobs that start from now on",
+			 now->count);
+	}
+	map->gpus = *now;
+	return 0;
+}
+
 static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err *err)
 {
 	struct question *q = map->asked;
 	int rc = q->rc;
 
 	map->asked = NULL;
-	map->gpus = q->gpus;
 	if (err)
 		*err = q->err;
+	if (rc == 0) {
+		/* without a driver the devices have indices but no UUIDs */
+		(void)gpus_resolve(&q->gpus, m->env->procfd, m->env->sysfd, NULL);
+		rc = gpus_apply_order_map(&q->gpus, m->env->options->gpu_order_map,
+					  err);
+		if (rc < 0)
+			rc = err_prefix(err, rc, "--collector.slurm.gpu-order-map");
+	}
+	if (rc == 0)
+		rc = keep_list(map, &q->gpus);
+	if (rc == 0)
+		map->answered_for_ns = map->asked_for_ns;
 	question_free(q);
-	if (rc < 0)
-		return rc;
-	/* without a driver the devices have indices but no UUIDs */
-	(void)gpus_resolve(&map->gpus, m->env->procfd, m->env->sysfd, NULL);
-	rc = gpus_apply_order_map(&map->gpus, m->env->options->gpu_order_map, err);
-	return rc < 0 ? err_prefix(err, rc, "--collector.slurm.gpu-order-map") : 0;
+	return rc;
 }
 
-/* 0: the map is known; -EAGAIN: not yet; else slurmd cannot tell. */
-static int learn_gpu_map(const struct gpu_maps *m, struct gpu_map *map, uint64_t now,
-			 unsigned wait_ms, struct err *err)
+/* A list that is known is asked for again after a reload, and when a unit starts long
+ * after the last answer. */
+static bool is_outdated(const struct gpu_maps *m, const struct gpu_map *map,
+			const struct unit *unit)
+{
+	return map->reloads != m->env->reloads ||
+	       unit->started_boottime_ns > map->answered_for_ns + AGAIN_NS;
+}
+
+static int ask_for_map(const struct gpu_maps *m, struct gpu_map *map,
+		       const struct unit *unit, uint64_t now, struct err *err)
+{
+	bool is_reloaded = map->reloads != m->env->reloads;
+
+	if (now < map->next_try_ns && !is_reloaded)
+		return -EAGAIN;
+	map->next_try_ns = now + RETRY_NS;
+	map->reloads = m->env->reloads;
+	map->asked_for_ns = is_reloaded ? now : unit->started_boottime_ns;
+	if (!m->slurmd[0])
+		return err_set(err, -ENOENT, "%s: not found",
+			       m->env->options->slurmd_path);
+	map->asked = question_new(m, map);
+	return map->asked ? 0 : err_set(err, -ENOMEM, "no thread for slurmd -G");
+}
+
+/* 0: the map is known, maybe the one of before; -EAGAIN: not yet; else slurmd cannot
+ * tell. */
+static int learn_gpu_map(const struct gpu_maps *m, struct gpu_map *map,
+			 const struct unit *unit, uint64_t now, unsigned wait_ms,
+			 struct err *err)
 {
 	unsigned patience_ms = 0;
 
-	if (map->known)
-		return 0;
 	if (!map->asked) {
-		if (now < map->next_try_ns)
-			return -EAGAIN;
-		map->next_try_ns = now + RETRY_NS;
-		if (!m->slurmd[0])
-			return err_set(err, -ENOENT, "%s: not found",
-				       m->env->options->slurmd_path);
-		map->asked = question_new(m, map);
-		if (!map->asked)
-			return err_set(err, -ENOMEM, "no thread for slurmd -G");
-		patience_ms = wait_ms;
+		if (map->known && !is_outdated(m, map, unit))
+			return 0;
+		int rc = ask_for_map(m, map, unit, now, err);
+		if (rc < 0)
+			return map->known ? 0 : rc;
+		patience_ms = map->known ? 0 : wait_ms;
 	}
 	if (!wait_for_answer(map->asked, patience_ms))
-		return -EAGAIN;
+		return map->known ? 0 : -EAGAIN;
 	int rc = take_answer(m, map, err);
-	map->known = rc == 0;
-	return rc;
+	if (rc < 0 && map->known)
+		log_warn("slurm: %s: the list of GPUs of before is used", err->text);
+	map->known |= rc == 0;
+	return map->known ? 0 : rc;
+}
+
+static const struct gpus *list_for_unit(const struct gpu_map *map,
+					const struct unit *unit)
+{
+	bool is_older = unit->started_boottime_ns < map->since_ns;
+
+	return map->before && is_older ? map->before : &map->gpus;
 }
 
 int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
 		struct gpu_use *ret, size_t max)
 {
 	struct gpu_map *map = map_of(m, unit->node);
-	int rc = map ? learn_gpu_map(m, map, m->env->boottime_ns(),
-				     patient ? PATIENCE_MS : 0, NULL)
+	struct err err = {""};
+	int rc = map ? learn_gpu_map(m, map, unit, m->env->boottime_ns(),
+				     patient ? PATIENCE_MS : 0, &err)
 		     : -ENOMEM;
 
 	return rc < 0 ? rc
-		      : gpus_of(&map->gpus, unit->gpus, unit->gpu_share, ret, max,
-				NULL);
+		      : gpus_of(list_for_unit(map, unit), unit->gpus, unit->gpu_share,
+				ret, max, NULL);
 }
 
 static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
@@ -260,7 +335,8 @@ static int take_unit_gpus(const struct gpu_maps *m, const struct gpu_map *map,
 			  const struct unit *unit, struct unit_gpus *u, struct err *err)
 {
 	struct gpu_use use[GPUS_MAX];
-	int n = gpus_of(&map->gpus, unit->gpus, unit->gpu_share, use, GPUS_MAX, err);
+	int n = gpus_of(list_for_unit(map, unit), unit->gpus, unit->gpu_share, use,
+			GPUS_MAX, err);
 
 	if (n <= 0)
 		return n;
@@ -281,7 +357,7 @@ static void find_unit_gpus(struct gpu_maps *m, const struct unit *unit,
 	uint64_t now = m->env->boottime_ns();
 	struct gpu_map *map = map_of(m, unit->node);
 	struct err err = {.text = "too many slurmds on this host"};
-	int rc = map ? learn_gpu_map(m, map, now, PATIENCE_MS, &err) : -ENOMEM;
+	int rc = map ? learn_gpu_map(m, map, unit, now, PATIENCE_MS, &err) : -ENOMEM;
 
 	if (rc == -EAGAIN)
 		return;

@@ -14,7 +14,9 @@
 /*
  * ceems_compute_unit_gpu_index_flag. Each slurmd of this host (one, unless it runs with
  * -N) has its own devices: its map is made when its first unit with a gpu comes, and
- * retried each minute while that fails.
+ * retried each minute while that fails. It is made anew after a reload of the daemon
+ * and when a unit starts ten minutes after the last time; units that started before
+ * keep the devices that they had.
  */
 struct gpu_maps;
 
