@@ -410,7 +410,7 @@ batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
-TESTS += identity_test munge_request_test role_entry_test jwt_test sacct_test params_test grafana_test
+TESTS += identity_test munge_request_test role_entry_test jwt_test sacct_test params_test grafana_test nova_json_test keystone_json_test cloud_config_test
 endif
 identity_test_LIBS := libident libhttp libbase
 munge_request_test_LIBS := libident libhttp libbase
@@ -529,6 +529,12 @@ job_json_test_LIBS := libbase
 sacct_test_LIBS := libaggregator libhttp libbase
 sacct_test_PKGS := json-c libcurl
 params_test_LIBS := libaggregator libbase
+nova_json_test_LIBS := libcloud libident libhttp libconf libbase
+nova_json_test_PKGS := $(libaggregator_USES)
+keystone_json_test_LIBS := libcloud libident libhttp libconf libbase
+keystone_json_test_PKGS := $(libaggregator_USES)
+cloud_config_test_LIBS := libcloud libident libhttp libconf libbase
+cloud_config_test_PKGS := $(libaggregator_USES)
 grafana_test_LIBS := libaggregator libident libhttpd libhttp libconf libbase
 grafana_test_PKGS := $(libaggregator_USES)
 grafana_test_LDLIBS := -lcrypt
