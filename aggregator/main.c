@@ -23,7 +23,7 @@
 #define TICK_MS 1000
 #define POOL_GRACE_MS 5000
 /* of the private cluster, besides those for requests: background work, psql */
-#define CONNECTIONS_MORE 26
+#define CONNECTIONS_MORE 42
 
 static int check_options(const struct options *o, struct err *err)
 {

@@ -44,6 +44,7 @@ struct options {
 	char *token_keys, *token_ca_file;
 	struct conf_list token_issuers, token_audiences;
 
+	char *clusters_file;
 	char *db_url; /* "": a private cluster in data_path */
 	uint64_t db_threads;
 	uint64_t db_timeout_ms;

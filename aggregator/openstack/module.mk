@@ -10,3 +10,8 @@ libcloud_SRCS += aggregator/openstack/cloud_config.c
 libcloud_SRCS += aggregator/openstack/keystone_json.c
 libcloud_SRCS += aggregator/openstack/nova_json.c
 endif
+
+# part of libaggregator
+libaggregator_SRCS += aggregator/openstack/cloud.c
+libaggregator_SRCS += aggregator/openstack/cloud_reader.c
+libaggregator_SRCS += aggregator/openstack/cloud_session.c
