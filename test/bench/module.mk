@@ -134,3 +134,5 @@ perf_switches_LIBS := libopener libbase
 perf_switches_PKGS := libbpf
 BENCHES += perf_switches
 endif
+# openstack: 100 000 servers of a cloud into the database
+BENCHES += openstack

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# An aggregator that asks Keystone and Nova, as they were recorded (test/fixture/openstack, by openstack_real.sh), and
+# what goes wrong: half an answer, 429, 500, a hang, no server at all, wrong types, names of 10 MB, markers that are
+# gone, cells that are silent, tokens that end, a clock that is off. The server is a stand-in for these faults.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/aggregator.sh"
+command -v python3 >/dev/null || skip_all "python3 is not installed"
+fixture=$TOP/test/fixture/openstack state=$SCRATCH/state
+mkdir "$state"
+port=$(free_port)
+host_up() { # [SERVERS]
+	python3 "$TOP/test/fake/openstack_host.py" "$port" "$fixture" "$state" "$@" >"$SCRATCH/host.out" 2>&1 </dev/null &
+	host=$!
+	started $host
+	wait_for 60 grep -q ready "$SCRATCH/host.out"
+}
+ok "a server that replays Keystone and Nova starts" host_up
+cat >clusters.yaml <<END
+clusters:
+  - id: cloud
+    manager: openstack
+    extra_config:
+      api_service_endpoints: {identity: "http://127.0.0.1:$port"}
+      auth:
+        identity: {methods: [password], password: {user: {name: ceems, password: secret-of-this-test, domain: {name: Default}}}}
+        scope: {project: {name: admin, domain: {name: Default}}}
+      login_domains: [Default]
+      refresh_interval: 1s
+      people_interval: 1s
+      list_interval: 3s
+      changes_overlap: 10s
+      timeout: 2s
+      page: 4
+END
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
+printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >web.yaml
+chmod 600 web.yaml
+flags=(--web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --clusters.file="$SCRATCH/clusters.yaml")
+chmod 644 clusters.yaml
+like "a password that others can read is refused" "$("$agg" --check-config "${flags[@]}" 2>&1)" 'clusters.yaml: .*mode 0644'
+chmod 600 clusters.yaml
+like "with the right mode the configuration is valid" "$("$agg" --check-config "${flags[@]}" 2>&1)" 'configuration is valid'
+echo 3 >"$state/lifetime" # of a token
+agg_begin "${flags[@]}" --linker.lost-after=2s --linker.grace=1s
+number() { curl -s -m 20 -u 'prometheus:correct horse' "http://127.0.0.1:$agg_port/metrics" | sed -n "s/^ceems_aggregator_cloud_$1{cluster_id=\"cloud\"} //p"; }
+units() { sql "SELECT count(*) FILTER (WHERE ended IS NULL) || ' of ' || count(*) FROM unit WHERE known_by = 'nova'"; }
+all=$(wc -l <"$state/servers")
+are_units() { [ "$(units)" = "$all of $all" ]; }
+ok "all $all servers are units, by pages of four" wait_for 60 are_units
+as() { curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" "${@:3}" "http://127.0.0.1:$agg_port/api/v1$2"; }
+verify() { as "$1" "/units/verify?cluster_id=cloud&uuid=$2" -o /dev/null -w '%{http_code}'; }
+id_of() { jq -r "select(.name == \"$1\").id" "$state/servers"; }
+one=$(id_of alice-1)
+is "the owner sees a VM" "$(verify alice "$one")" 200
+is "so does a member" "$(verify bob "$one")" 200
+is "but not who is of another domain" "$(verify carol "$one")" 403
+is "usage and units are listed for a member" "$(as bob '/units?cluster_id=cloud&project=web' | jq -r '[.data[] | select(.resource_manager == "openstack")] | length > 3')" true
+
+# ---- what goes wrong changes nothing, and is over when it is
+change() { # jq program: of each server, put in place as a whole
+	jq -c "$1" "$state/servers" >"$state/servers.new" && mv "$state/servers.new" "$state/servers"
+}
+rename() { # NAME [SECONDS]: of the first server of alice's
+	change "if .id == \"$one\" then .name = \"$1\" | .updated = \"$(date -u -d "${2:-0} seconds" +%FT%TZ)\" else . end"
+}
+named() { [ "$(sql "SELECT name FROM unit WHERE uuid = '$one'")" = "$1" ]; }
+failed_more() { [ "$(number failures_total)" -gt "$before" ]; }
+fault() { # WORD WHAT
+	before=$(number failures_total)
+	echo "$1" >"$state/fault"
+	ok "$2: it is a failure" wait_for 60 failed_more
+	rename "after-${1%% *}"
+	rm "$state/fault"
+	ok "$2: what has changed meanwhile comes" wait_for 90 named "after-${1%% *}"
+}
+fault half "half an answer"
+fault 500 "a status of 500"
+fault "429 2" "a status of 429 with a pause"
+fault 401 "a token that is not taken"
+fault hang "no answer"
+before=$(number failures_total)
+kill9 "$host"
+ok "no server at all: it is a failure" wait_for 60 failed_more
+T=$(($(date +%s) - 60))
+printf '%s\n' "start cluster=cloud node=hv1 unit=$one instance=71 manager=2 started=$T" | "$make" | curl -sf -m 60 -o answer \
+	-H 'Authorization: Bearer a-token-of-this-test' -H 'Content-Type: application/x-ceems-batch' --data-binary @- "http://127.0.0.1:$agg_port/api/v1/ingest"
+lost() { [ "$(sql "SELECT how_ended FROM unit_node WHERE uuid = '$one'")" = lost ]; }
+ok "meanwhile a node that reported a VM is lost" wait_for 90 lost
+is "nothing has ended all the while" "$(units)" "$all of $all"
+rename back
+host_up
+ok "a server that is back is asked again" wait_for 90 named back
+like "the log says what failed" "$(cat agg.log)" 'cluster cloud: .*: its VMs keep the owners'
+like "and that it is over" "$(cat agg.log)" 'cluster cloud: can be read again'
+
+skipped_more() { [ "$(number skipped_servers_total)" -gt "$before" ]; }
+before=$(number skipped_servers_total)
+echo types >"$state/fault"
+rename typed
+ok "servers of other types than Nova's are left out" wait_for 90 skipped_more
+rm "$state/fault"
+is "nothing has ended of that" "$(units)" "$all of $all"
+echo names >"$state/fault"
+rename long
+is_long() { [ "$(sql "SELECT length(name) FROM unit WHERE uuid = '$one'")" = 1024 ]; }
+ok "names of 10 MB are cut, by smaller pages" wait_for 120 is_long
+rm "$state/fault"
+lists() { grep -c 'GET /v2.1/servers/detail?all_tenants=true&limit=4$' "$state/log"; }
+listed() { [ "$(lists)" -gt "$before" ]; }
+twice() { before=$(($(lists) + 1)); wait_for 90 listed; } # a list that began after now has been read
+echo gone >"$state/fault"
+rename gone
+ok "markers that are gone: the page begins again" wait_for 90 named gone
+rm "$state/fault"
+
+# ---- cells that are silent
+change 'if .name == "in-cell-2" then .silent = true else . end'
+echo silent >"$state/fault"
+unreachable() { [ "$(number unreachable_servers)" = 1 ]; }
+ok "a server of a silent cell is counted" wait_for 90 unreachable
+echo unlisted >"$state/fault"
+ok "lists without it, as an older Nova's" twice
+rm "$state/fault"
+is "the server has not ended" "$(units)" "$all of $all"
+
+# ---- clocks and tokens
+echo 86400 >"$state/clock"
+failed=$(number failures_total)
+rename tomorrow 86400
+ok "Nova's clock is a day ahead" wait_for 90 named tomorrow
+echo -86400 >"$state/clock"
+ok "it is a day behind" twice
+rename yesterday -86400
+ok "what changes then comes, too" wait_for 90 named yesterday
+rm "$state/clock"
+is "tokens of three seconds are no failure" "$(($(number failures_total) - failed))" 0
+like "they are had again and again" "$(grep -c 'POST /v3/auth/tokens' "$state/log")" '^[1-9][0-9]'
+
+# ---- the end
+change "if .id == \"$one\" then .status = \"DELETED\" | .updated = \"$(date -u +%FT%TZ)\" | .\"OS-SRV-USG:terminated_at\" = \"$(date -u +%FT%T).000000\" else . end"
+over() { [ "$(sql "SELECT state, ended IS NOT NULL FROM unit WHERE uuid = '$1'")" = "DELETED|t" ]; }
+ok "a server that is deleted ends" wait_for 90 over "$one"
+two=$(id_of alice-2)
+change "select(.id != \"$two\")"
+ok "one that Nova does not know any more ends" wait_for 90 over "$two"
+is "no other does" "$(units)" "$((all - 2)) of $all"
+echo '{"role_assignments": []}' >"$state/roles"
+before=$(number failures_total)
+ok "an empty list of roles is a failure" wait_for 60 failed_more
+is "and takes nobody's rights" "$(verify bob "$(id_of alice-3)")" 200
+is "no secret is in the log" "$(grep -c -e secret-of-this-test -e token- agg.log)" 0
+tap_done
