@@ -18,6 +18,7 @@
 #include "lib/sandbox.h"
 #include "profiler/elf_file.h"
 #include "profiler/file_names.h"
+#include "profiler/python_layout.h"
 #include "profiler/reader_message.h"
 #include "profiler/unwind_table.h"
 
@@ -110,6 +111,7 @@ static int answer_table(int socket, const struct file_reader *r,
 	if (count >= 0)
 		a.rows_status = unwind_table_read(r->fd, q->rows_most, &t, &err);
 	a.rows = (uint32_t)t.count;
+	a.python_status = python_layout_read(r->fd, &a.python);
 	int rc = fd_pass_send(socket, &a, sizeof(a), NULL, 0, 0);
 	if (rc == 0)
 		rc = send_rows(socket, &t);

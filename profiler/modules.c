@@ -82,7 +82,7 @@ static struct profile_module find_largest_gap(const struct modules *m)
 	all[used].first = m->row_room;
 	for (uint32_t i = 0; i <= used; i++) {
 		if (all[i].first - at > best.count)
-			best = (struct profile_module){at, all[i].first - at};
+			best = (struct profile_module){at, all[i].first - at, 0, 0};
 		at = all[i].first + all[i].count;
 	}
 	return best;
@@ -146,7 +146,7 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 		m->without_rows++;
 		return;
 	}
-	o->rows = (struct profile_module){gap.first, table.rows};
+	o->rows = (struct profile_module){gap.first, table.rows, 0, 0};
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	m->told[index] = o->rows;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "lib/privileges.h"
+#include "lib/records/profile_sample.h"
 #include "profiler/elf_file.h"
 #include "profiler/unwind_row.h"
 
@@ -34,7 +35,9 @@ struct reader_table {
 	int32_t rows_status; /* why there are no rows */
 	uint32_t rows;
 	uint32_t segment_count;
+	int32_t python_status; /* 0: python holds; -EOPNOTSUPP: only its version */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
+	struct profile_python python;
 };
 
 enum { READER_ROWS_MAX = 4096, READER_NAMES_MAX = 32, READER_TEXT_BYTES = 16384 };

@@ -166,7 +166,7 @@ static void take_record(void *arg, const void *data, size_t size)
 	const struct profile_sample *sample = data;
 	size_t pcs = 0;
 
-	if (size < offsetof(struct profile_sample, pcs))
+	if (size < sizeof(struct sample_head))
 		return;
 	pcs = sample->kernel_frames + sample->frames;
 	switch (sample->kind) {

@@ -17,6 +17,10 @@
 enum {
 	SAMPLE_FRAMES_MAX = 127, /* of the program */
 	SAMPLE_KERNEL_MAX = 32,
+	SAMPLE_PYTHON_MAX = 64,
+	SAMPLE_PCS_MAX = SAMPLE_FRAMES_MAX + SAMPLE_KERNEL_MAX + SAMPLE_PYTHON_MAX,
+	PROFILE_PYTHONS_MAX = 64,
+	PYTHON_TEXT_BYTES = 128,     /* a power of two */
 	PROFILE_MAPPINGS_MAX = 4096, /* of a process */
 	PROFILE_MODULES_MAX = 4096,
 	PROFILE_GROUPS_MAX = 1024, /* of steps that asked, a power of two */
@@ -55,9 +59,31 @@ struct profile_process {
 	unsigned int serial; /* changes when they do */
 };
 
-/* Where the rows of a file are; count 0: nowhere */
+/* Where the rows of a file are; count 0: nowhere. python: number of the interpreter
+ * that it has, from 1 on */
 struct profile_module {
-	unsigned int first, count;
+	unsigned int first, count, python, unused;
+};
+
+/* Which frames of CPython begin a call of its interpreter's loop in C */
+enum python_entry {
+	PYTHON_ENTRY_EACH, /* all: 3.9, 3.10 */
+	PYTHON_ENTRY_FLAG, /* a byte says so: 3.11 */
+	PYTHON_ENTRY_SHIM  /* the one before a frame of the loop's own: from 3.12 on */
+};
+
+/* Where CPython of one version has what its frames are found by, in bytes. From 3.13 on
+ * it says so itself (_Py_DebugOffsets). */
+struct profile_python {
+	unsigned long long interpreters; /* address in the file: the first of them */
+	unsigned short interpreter_threads, thread_next, thread_id, thread_frame;
+	unsigned short cframe_frame, frame_code, frame_previous, frame_entry;
+	unsigned short code_file, code_name, code_line, text, text_len;
+	unsigned char has_cframe; /* at thread_frame, not the frame itself */
+	unsigned char entry;      /* enum python_entry */
+	unsigned char shim_owner; /* owners from this on: a frame of the loop */
+	unsigned char code_tags;  /* bits that are not of a code object's address */
+	unsigned char minor, unused;
 };
 
 struct profile_control {
@@ -68,14 +94,28 @@ struct profile_control {
 	unsigned long long lost;        /* samples that the ring had no room for */
 	unsigned long long lost_events; /* events of processes, likewise */
 	unsigned long long woken_ns;    /* when the reader was last woken */
-	unsigned long long reserved[3];
+	unsigned int python_generation; /* names of another one are sent again */
+	unsigned int unused2;
+	unsigned long long reserved[2];
 };
 
 enum profile_kind {
 	PROFILE_SAMPLE,
 	PROFILE_EXEC,   /* the process runs another program now */
 	PROFILE_MAPPED, /* it has mapped code of a file */
-	PROFILE_EXIT    /* a process that was known is no more */
+	PROFILE_EXIT,   /* a process that was known is no more */
+	PROFILE_PYTHON  /* names of a code object: struct python_code */
+};
+
+/* What the ring has begins with this */
+struct sample_head {
+	unsigned long long cgroup; /* of the group in the table */
+	unsigned int process, thread;
+	/* of the process's mappings that its frames were found by */
+	unsigned int serial;
+	unsigned char kind; /* enum profile_kind */
+	unsigned char end;  /* enum sample_end */
+	unsigned char kernel_frames, frames;
 };
 
 /* What the ring has; of an event only what is before pcs */
@@ -87,10 +127,25 @@ struct profile_sample {
 	unsigned char kind; /* enum profile_kind */
 	unsigned char end;  /* enum sample_end */
 	unsigned char kernel_frames, frames;
+	unsigned char python_frames, unused[7];
 	/* kernel_frames of the kernel, then frames of the program, innermost first; of
-	 * each but the innermost the address behind its call */
-	unsigned long long pcs[SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX];
+	 * each but the innermost the address behind its call; then python_frames of
+	 * Python, innermost first: words of struct python_code */
+	unsigned long long pcs[SAMPLE_PCS_MAX];
 };
+
+/* What a code object of a process is called, sent before the first sample with its word
+ */
+#define PYTHON_WORD_ENTRY 1ull /* of a frame in a sample alone, enum python_entry */
+struct python_code {
+	struct sample_head head;
+	unsigned long long word;
+	char name[PYTHON_TEXT_BYTES], file[PYTHON_TEXT_BYTES];
+};
+
+/* elements of a map lie 8 bytes apart, or a multiple */
+_Static_assert(sizeof(struct profile_module) % 8 == 0, "a map's element");
+_Static_assert(sizeof(struct profile_python) % 8 == 0, "a map's element");
 
 /* Where to begin to look for a number in a table of a power of two of places */
 static inline unsigned int profile_place(unsigned long long number, unsigned int mask)
