@@ -27,6 +27,7 @@ libprofiler_SRCS += profiler/output.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
 libprofiler_SRCS += profiler/push.c
+libprofiler_SRCS += profiler/python_codes.c
 libprofiler_SRCS += profiler/python_layout.c
 libprofiler_SRCS += profiler/raw_stacks.c
 libprofiler_SRCS += profiler/readable_name.c

@@ -2,11 +2,15 @@
 /* Any bytes as a program that is profiled: its call frame information, its segments and
  * its names. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/buf.h"
 #include "profiler/elf_file.h"
 #include "profiler/file_names.h"
+#include "profiler/python_codes.h"
+#include "profiler/python_layout.h"
 #include "profiler/unwind_table.h"
 
 #define MOST 4096
@@ -48,6 +52,25 @@ static void check_names(int fd)
 	file_names_close(&n);
 }
 
+/* The same bytes as what a process says of a Python function */
+static void check_python(int fd, const uint8_t *data, size_t size)
+{
+	struct profile_python python;
+	struct python_codes codes = {0};
+	struct python_code code = {.word = 0};
+
+	int rc = python_layout_read(fd, &python);
+	if (rc == 0 && (python.minor < 9 || python.minor > 14))
+		abort();
+	memcpy(&code, data, size < sizeof(code) ? size : sizeof(code));
+	if (python_codes_add(&codes, &code)) {
+		const char *name = python_codes_name(&codes, 0);
+		if (!name || !utf8_is_text(name, strlen(name)))
+			abort();
+	}
+	python_codes_free(&codes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -61,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	check_rows(fd);
 	check_names(fd);
+	check_python(fd, data, size);
 	close(fd);
 	return 0;
 }
