@@ -29,6 +29,7 @@ enum bpf_map_type_used {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERF_EVENT_ARRAY = 4,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29
@@ -223,6 +224,10 @@ struct sched_entity {
 	__u64 nr_migrations;
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86 */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -233,6 +238,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	unsigned long nvcsw, nivcsw;
 	struct sched_entity se;
+	struct thread_struct thread;
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -62,6 +62,8 @@ struct stack_walk {
 	__u32 first, count; /* mappings */
 	__u32 depth;
 	__u32 end;
+	__u32 python; /* the interpreter that a frame is in, struct profile_module */
+	__u64 python_base;
 };
 
 static __always_inline struct profile_control *get_control(void)
@@ -75,6 +77,8 @@ static __always_inline bool read_word(__u64 at, __u64 *ret)
 {
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)at) == 0;
 }
+
+#include "bpf/python.h"
 
 /* The last mapping that starts at or below pc; a function of its own, which the
  * verifier looks at once and not for each frame */
@@ -172,6 +176,10 @@ static long walk_frame(__u32 i, void *arg)
 	struct profile_module *module = bpf_map_lookup_elem(&modules, &mapping->module);
 	if (pc >= mapping->end || !module)
 		return 1;
+	if (module->python) {
+		w->python = module->python;
+		w->python_base = mapping->base;
+	}
 	w->end = SAMPLE_NO_ROW;
 	at = (__u32)find_row(module->first, module->count, (__u32)(pc - mapping->base));
 	struct unwind_row *row = bpf_map_lookup_elem(&rows, &at);
@@ -344,6 +352,9 @@ static __always_inline void walk_program(struct profile_sample *s,
 	bpf_loop(SAMPLE_FRAMES_MAX, walk_frame, &w, 0);
 	s->frames = (__u8)w.depth;
 	s->end = (__u8)w.end;
+	if (w.python)
+		(void)walk_python(s, w.python, w.python_base,
+				  BPF_CORE_READ(task, thread.fsbase));
 }
 
 SEC("perf_event")
@@ -365,14 +376,14 @@ int clock_ticked(void *ctx)
 	s->thread = (__u32)id;
 	s->serial = 0;
 	s->kind = PROFILE_SAMPLE;
-	s->kernel_frames = s->frames = 0;
+	s->kernel_frames = s->frames = s->python_frames = 0;
 	long size =
 		bpf_get_stack(ctx, s->pcs, SAMPLE_KERNEL_MAX * sizeof(s->pcs[0]), 0);
 	if (size > 0)
 		s->kernel_frames = (__u8)((__u32)size / sizeof(s->pcs[0]));
 	walk_program(s, task);
-	__u32 pcs = s->kernel_frames + s->frames;
-	if (pcs > SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX)
+	__u32 pcs = s->kernel_frames + s->frames + s->python_frames;
+	if (pcs > SAMPLE_PCS_MAX)
 		return 0;
 	if (bpf_ringbuf_output(&samples, s,
 			       __builtin_offsetof(struct profile_sample, pcs) +

@@ -27,6 +27,7 @@ static int size_profile_maps(struct profile_bpf *s, const struct profile_room *r
 		{s->maps.mappings, room->mappings},
 		{s->maps.modules, PROFILE_MODULES_MAX},
 		{s->maps.rows, room->rows},
+		{s->maps.pythons, PROFILE_PYTHONS_MAX},
 		{s->maps.samples, room->ring_bytes},
 		{s->maps.ticks, (uint32_t)cpus},
 	};
@@ -74,6 +75,7 @@ static void list_profile_fds(struct profile *p)
 	p->fds[PROFILE_FD_MODULES] = bpf_map__fd(s->maps.modules);
 	p->fds[PROFILE_FD_ROWS] = bpf_map__fd(s->maps.rows);
 	p->fds[PROFILE_FD_CONTROL] = bpf_map__fd(s->maps.control);
+	p->fds[PROFILE_FD_PYTHONS] = bpf_map__fd(s->maps.pythons);
 	p->fds[PROFILE_FD_SAMPLES] = bpf_map__fd(s->maps.samples);
 	p->fds[PROFILE_FD_EXEC] = bpf_link__fd(s->links.program_changed);
 	p->fds[PROFILE_FD_EXIT] = bpf_link__fd(s->links.process_ended);

@@ -29,6 +29,7 @@ void modules_free(struct modules *m)
 	}
 	free(m->all);
 	name_cache_free(&m->names);
+	python_codes_free(&m->codes);
 	*m = (struct modules){.reader = m->reader};
 }
 
@@ -121,6 +122,22 @@ static bool make_larger_gap(struct modules *m, struct profile_module *gap,
 	return true;
 }
 
+/* The number of a layout, which several files may have in common, + 1; 0: no Python */
+static uint32_t place_python(struct modules *m, const struct reader_table *table)
+{
+	m->pythons_refused += table->python_status == -EOPNOTSUPP;
+	if (table->python_status != 0 || !table->segment_count || !m->pythons)
+		return 0;
+	for (uint32_t i = 0; i < m->python_count; i++) {
+		if (memcmp(&m->pythons[i], &table->python, sizeof(table->python)) == 0)
+			return i + 1;
+	}
+	if (m->python_count == PROFILE_PYTHONS_MAX)
+		return 0;
+	m->pythons[m->python_count] = table->python;
+	return ++m->python_count;
+}
+
 /* Without rows its frames are the last that are seen of a stack. */
 static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 {
@@ -146,7 +163,8 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 		m->without_rows++;
 		return;
 	}
-	o->rows = (struct profile_module){gap.first, table.rows, 0, 0};
+	o->rows = (struct profile_module){gap.first, table.rows,
+					  place_python(m, &table), 0};
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	m->told[index] = o->rows;
 }
@@ -252,5 +270,6 @@ uint64_t modules_bytes(const struct modules *m)
 {
 	return m->count * sizeof(*m->all) + m->names.text_bytes +
 	       m->names.slot_count * sizeof(*m->names.slots) +
-	       m->names.number_room * sizeof(*m->names.numbers);
+	       m->names.number_room * sizeof(*m->names.numbers) +
+	       python_codes_bytes(&m->codes);
 }

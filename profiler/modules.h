@@ -10,6 +10,7 @@
 #include "lib/records/profile_request.h"
 #include "lib/records/profile_sample.h"
 #include "profiler/name_cache.h"
+#include "profiler/python_codes.h"
 #include "profiler/reader.h"
 #include "profiler/unwind_row.h"
 
@@ -45,8 +46,12 @@ struct modules {
 	/* the kernel program's arrays, not owned */
 	struct unwind_row *rows; /* [row_room] */
 	uint32_t row_room;
-	struct profile_module *told; /* [PROFILE_MODULES_MAX] */
+	struct profile_module *told;    /* [PROFILE_MODULES_MAX] */
+	struct profile_python *pythons; /* [PROFILE_PYTHONS_MAX] */
 	struct name_cache names;
+	uint32_t python_count;
+	struct python_codes codes;
+	uint64_t pythons_refused; /* files with a Python of no version that is known */
 	uint64_t without_rows; /* files that had none, or for which there was no room */
 	uint64_t evictions;
 };

@@ -137,6 +137,17 @@ static uint64_t frame_of(struct session *s, const struct known_process *k, uint6
 	return FRAME(m->module, (call ? pc - 1 : pc) - m->base);
 }
 
+static uint64_t python_frame_of(const struct session *s,
+				const struct profile_sample *sample, uint32_t i)
+{
+	uint64_t word = sample->pcs[sample->kernel_frames + sample->frames + i];
+	int name = python_codes_find(&s->modules.codes, sample->process, word);
+
+	return FRAME(FRAME_PYTHON,
+		     (uint32_t)name |
+			     (word & PYTHON_WORD_ENTRY ? FRAME_PYTHON_ENTRY : 0));
+}
+
 static void take_stack(struct session *s, const struct profile_sample *sample)
 {
 	struct session_stack *to = &s->stack;
@@ -154,6 +165,8 @@ static void take_stack(struct session *s, const struct profile_sample *sample)
 	for (uint32_t i = 0; i < sample->frames; i++)
 		to->frames[n++] =
 			frame_of(s, k, sample->pcs[sample->kernel_frames + i], i > 0);
+	for (uint32_t i = 0; i < sample->python_frames; i++)
+		to->frames[n++] = python_frame_of(s, sample, i);
 	to->count = n;
 	s->counts.samples++;
 	s->counts.ends[sample->end]++;
@@ -168,7 +181,6 @@ static void take_record(void *arg, const void *data, size_t size)
 
 	if (size < sizeof(struct sample_head))
 		return;
-	pcs = sample->kernel_frames + sample->frames;
 	switch (sample->kind) {
 	case PROFILE_EXEC:
 		tables_forget(&s->tables, sample->process);
@@ -181,9 +193,15 @@ static void take_record(void *arg, const void *data, size_t size)
 		learn_queue_drop(&s->queue, sample->process);
 		tables_forget(&s->tables, sample->process);
 		break;
+	case PROFILE_PYTHON:
+		if (size >= sizeof(struct python_code))
+			(void)python_codes_add(&s->modules.codes, data);
+		break;
 	case PROFILE_SAMPLE:
-		if (sample->end < SAMPLE_ENDS &&
-		    pcs <= SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX &&
+		if (size < offsetof(struct profile_sample, pcs))
+			break;
+		pcs = sample->kernel_frames + sample->frames + sample->python_frames;
+		if (sample->end < SAMPLE_ENDS && pcs <= SAMPLE_PCS_MAX &&
 		    size >= offsetof(struct profile_sample, pcs) +
 				    pcs * sizeof(sample->pcs[0]))
 			take_stack(s, sample);
@@ -243,6 +261,7 @@ static int load_program(struct session *s, struct err *err)
 	s->modules.rows = s->tables.rows;
 	s->modules.row_room = room->rows;
 	s->modules.told = s->tables.modules;
+	s->modules.pythons = s->tables.pythons;
 	return 0;
 }
 

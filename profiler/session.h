@@ -19,13 +19,16 @@ struct session;
 #define FRAME_MODULE(frame) ((unsigned)((frame) >> 48))
 #define FRAME_OFFSET(frame) ((frame) & ~UINT64_C(0) >> 16)
 #define FRAME(module, offset) ((uint64_t)(module) << 48 | FRAME_OFFSET(offset))
-enum { FRAME_KERNEL = 0xffff, FRAME_UNKNOWN = 0xfffe };
+enum { FRAME_KERNEL = 0xffff, FRAME_UNKNOWN = 0xfffe, FRAME_PYTHON = 0xfffd };
+/* FRAME_PYTHON: number of a name (python_codes.h), and whether it begins a call of the
+ * interpreter's loop. These frames come behind all others. */
+#define FRAME_PYTHON_ENTRY (UINT64_C(1) << 40)
 
 struct session_stack {
 	uint64_t cgroup; /* the wanted group that it is of */
 	uint32_t process, thread, count;
 	enum sample_end end;
-	uint64_t frames[SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX]; /* innermost first */
+	uint64_t frames[SAMPLE_PCS_MAX]; /* innermost first */
 };
 
 struct session_config {

@@ -63,19 +63,78 @@ static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t fra
 	return rc;
 }
 
+/* ---- Python's frames in place of its interpreter's ---------------------------------
+ */
+
+/* A stack whose frames of the program are being named */
+struct stack_frames {
+	const uint64_t *native, *python, *end;
+	bool loops; /* frames of the interpreter's loop are known by their names */
+};
+
+static bool is_loop_frame(uint64_t frame, struct modules *m)
+{
+	unsigned module = FRAME_MODULE(frame);
+	struct name_list list;
+
+	return module < m->count && m->all[module].rows.python &&
+	       modules_find_names(m, module, FRAME_OFFSET(frame), &list) &&
+	       python_is_loop(list.names[list.count - 1]);
+}
+
+static bool is_of_python(uint64_t frame, const struct modules *m)
+{
+	unsigned module = FRAME_MODULE(frame);
+
+	return module < m->count && m->all[module].rows.python;
+}
+
+/* Those of one call of the loop, or all */
+static int add_python_frames(struct stacks *s, struct buf *scratch,
+			     struct stack_frames *f, bool all, struct modules *m)
+{
+	int rc = 0;
+
+	for (bool last = false; rc == 0 && !last && f->python < f->end; f->python++) {
+		const char *name = python_codes_name(
+			&m->codes, (uint32_t)FRAME_OFFSET(*f->python));
+		rc = add_text(s, scratch, name ? name : "[python]");
+		last = !all && (*f->python & FRAME_PYTHON_ENTRY);
+	}
+	return rc;
+}
+
+static int add_native_frame(struct stacks *s, struct buf *scratch,
+			    struct stack_frames *f, uint64_t frame, struct modules *m)
+{
+	if (f->loops && f->python < f->end && is_loop_frame(frame, m))
+		return add_python_frames(s, scratch, f, false, m);
+	/* of a stripped interpreter: all at its innermost frame */
+	if (!f->loops && f->python < f->end && is_of_python(frame, m))
+		return add_python_frames(s, scratch, f, true, m);
+	if (FRAME_MODULE(frame) != FRAME_KERNEL)
+		return add_program_frame(s, scratch, frame, m);
+	return 0;
+}
+
 static int add_frames(struct stacks *s, const uint64_t *frames, uint32_t count,
 		      struct modules *m)
 {
+	struct stack_frames f = {.native = frames, .end = frames + count};
 	auto_buf struct buf scratch = BUF_INIT;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < count && rc == 0; i++) {
-		if (FRAME_MODULE(frames[i]) != FRAME_KERNEL)
-			rc = add_program_frame(s, &scratch, frames[i], m);
-		else if (!i)
-			rc = add_text(s, &scratch, "[kernel]");
-	}
-	return rc;
+	for (f.python = f.end;
+	     f.python > frames && FRAME_MODULE(f.python[-1]) == FRAME_PYTHON;)
+		f.python--;
+	const uint64_t *native_end = f.python;
+	for (const uint64_t *k = frames; k < native_end && f.python < f.end; k++)
+		f.loops = f.loops || is_loop_frame(*k, m);
+	if (count && FRAME_MODULE(frames[0]) == FRAME_KERNEL)
+		rc = add_text(s, &scratch, "[kernel]");
+	for (const uint64_t *k = frames; k < native_end && rc == 0; k++)
+		rc = add_native_frame(s, &scratch, &f, *k, m);
+	return rc < 0 ? rc : add_python_frames(s, &scratch, &f, true, m);
 }
 
 static int add_stack(struct stacks *s, const uint64_t *frames, uint32_t count,

@@ -55,6 +55,8 @@ int tables_open(struct tables *t, const int fds[PROFILE_FDS],
 		 PROFILE_MODULES_MAX * sizeof(*t->modules)},
 		{&t->rows, PROFILE_FD_ROWS, room->rows * sizeof(*t->rows)},
 		{&t->control, PROFILE_FD_CONTROL, sizeof(*t->control)},
+		{&t->pythons, PROFILE_FD_PYTHONS,
+		 PROFILE_PYTHONS_MAX * sizeof(*t->pythons)},
 	};
 	int rc = 0;
 
@@ -84,6 +86,7 @@ void tables_close(struct tables *t)
 	unmap_table(t->modules, PROFILE_MODULES_MAX * sizeof(*t->modules));
 	unmap_table(t->rows, t->room.rows * sizeof(*t->rows));
 	unmap_table(t->control, sizeof(*t->control));
+	unmap_table(t->pythons, PROFILE_PYTHONS_MAX * sizeof(*t->pythons));
 	free(t->known);
 	free(t->next_free);
 	*t = (struct tables){.gone = t->gone, .arg = t->arg};

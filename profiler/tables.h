@@ -30,6 +30,7 @@ struct tables {
 	struct profile_module *modules;
 	struct unwind_row *rows;
 	struct profile_control *control;
+	struct profile_python *pythons;     /* [PROFILE_PYTHONS_MAX] */
 	struct known_process *known;        /* [room.processes] */
 	uint32_t *next_free;                /* [room.mappings / 8]: of free runs, + 1 */
 	uint32_t free_runs[TABLES_CLASSES]; /* / 8, + 1; 0: none */
