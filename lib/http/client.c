@@ -28,6 +28,8 @@ struct http_client {
 	unsigned redirects;
 	const atomic_bool *stop;
 	struct buf *body; /* of the running request */
+	const struct http_request *request;
+	bool refused; /* by its take() */
 	size_t header_bytes;
 	bool too_long;
 	char why[CURL_ERROR_SIZE];
@@ -37,7 +39,14 @@ static size_t take_body_bytes(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_client *c = arg;
 	size_t bytes = size * n;
+	long status = 0;
 
+	if (c->request->take &&
+	    curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
+	    status == 200) {
+		c->refused = !c->request->take(c->request->take_arg, data, bytes);
+		return c->refused ? 0 : bytes;
+	}
 	if (bytes > c->max_body_bytes - c->body->len) {
 		c->too_long = true;
 		return 0;
@@ -277,6 +286,8 @@ static int errno_of(const struct http_client *c, CURLcode rc)
 	case CURLE_COULDNT_RESOLVE_PROXY:
 		return -EHOSTUNREACH;
 	case CURLE_WRITE_ERROR:
+		if (c->refused)
+			return -ECANCELED;
 		return c->too_long ? -EFBIG : -ENOMEM;
 	case CURLE_OUT_OF_MEMORY:
 		return -ENOMEM;
@@ -336,8 +347,9 @@ static int ask_url_once(struct http_client *c, const struct http_request *r,
 
 	buf_reset(&ret->body);
 	c->body = &ret->body;
+	c->request = r;
 	c->header_bytes = 0;
-	c->too_long = false;
+	c->too_long = c->refused = false;
 	c->why[0] = '\0';
 	rc |= curl_easy_setopt(c->curl, CURLOPT_TIMEOUT_MS, (long)left_ms);
 	if (rc == CURLE_OK)

@@ -68,6 +68,11 @@ struct http_request {
 	size_t body_len;
 	const struct http_auth *auth; /* or NULL */
 	uint32_t timeout_ms;          /* 0: the client's */
+	/* For an answer of status 200 without an end: takes its body piece by piece
+	 * instead of ret->body, whatever its length. False ends the request with
+	 * -ECANCELED. NULL: no such answer is expected. */
+	bool (*take)(void *arg, const char *data, size_t len);
+	void *take_arg;
 };
 
 /* Zero-initialise; reused by the next request, freed with http_response_done(). */
