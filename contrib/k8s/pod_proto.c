@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contrib/k8s/pod_proto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contrib/k8s/kubelet.pb-c.h"
+#include "contrib/k8s/pod_size.h"
+
+#define CONTAINERS_MAX 4096u
+/* of what protobuf-c makes of a message: a byte may become a structure */
+#define TREE_MAX ((size_t)64 << 20)
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+struct budget {
+	size_t left;
+};
+
+static void *take_memory(void *arg, size_t size)
+{
+	struct budget *b = arg;
+
+	if (size > b->left)
+		return NULL;
+	b->left -= size;
+	return malloc(size ? size : 1);
+}
+
+static void give_memory(void *arg, void *p)
+{
+	(void)arg;
+	free(p);
+}
+
+static ProtobufCAllocator bounded_allocator(struct budget *b)
+{
+	*b = (struct budget){.left = TREE_MAX};
+	return (ProtobufCAllocator){
+		.alloc = take_memory, .free = give_memory, .allocator_data = b};
+}
+
+/* ---- pods ------------------------------------------------------------------------ */
+
+static void read_amounts(Kubelet__Amount **list, size_t n, struct pod_amount *ret)
+{
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		const char *text = list[i]->value ? list[i]->value->text : "";
+		pod_amount_set(ret, list[i]->key, text, strlen(text));
+	}
+}
+
+static struct pod_amount amount_of_resources(const Kubelet__Resources *r)
+{
+	struct pod_amount requests = {0}, limits = {0};
+
+	if (r) {
+		read_amounts(r->requests, r->n_requests, &requests);
+		read_amounts(r->limits, r->n_limits, &limits);
+	}
+	return pod_amount_or(&requests, &limits);
+}
+
+static const Kubelet__Resources *status_of(Kubelet__ContainerStatus **list, size_t n,
+					   const char *name)
+{
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		if (strcmp(list[i]->name, name) == 0)
+			return list[i]->resources;
+	}
+	return NULL;
+}
+
+static void add_list(Kubelet__Container **list, size_t n,
+		     Kubelet__ContainerStatus **statuses, size_t status_count,
+		     bool init, struct pod_size *size)
+{
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		bool sidecar = init && strcmp(list[i]->restart_policy, "Always") == 0;
+		struct pod_amount now = amount_of_resources(
+			status_of(statuses, status_count, list[i]->name));
+		struct pod_amount asked = amount_of_resources(list[i]->resources);
+		struct pod_amount a = pod_amount_or(&now, &asked);
+		pod_size_add(size,
+			     sidecar ? PART_SIDECAR
+			     : init  ? PART_INIT
+				     : PART_CONTAINER,
+			     &a);
+	}
+}
+
+static void read_pod_size(const Kubelet__Pod *pod, struct pod_info *ret)
+{
+	static const Kubelet__Status none = KUBELET__STATUS__INIT;
+	const Kubelet__Status *status = pod->status ? pod->status : &none;
+	const Kubelet__Spec *spec = pod->spec;
+	struct pod_amount a = {0};
+	struct pod_size size = {0};
+
+	if (!spec)
+		return;
+	add_list(spec->init_containers, spec->n_init_containers,
+		 status->init_containers, status->n_init_containers, true, &size);
+	add_list(spec->containers, spec->n_containers, status->containers,
+		 status->n_containers, false, &size);
+	read_amounts(spec->overhead, spec->n_overhead, &a);
+	pod_size_add(&size, PART_OVERHEAD, &a);
+	a = amount_of_resources(spec->resources);
+	pod_size_add(&size, PART_WHOLE, &a);
+	pod_size_total(&size, ret);
+}
+
+static const char *annotation_of(const Kubelet__Metadata *m, const char *key)
+{
+	for (size_t i = 0; i < m->n_annotations && i < CONTAINERS_MAX; i++) {
+		if (strcmp(m->annotations[i]->key, key) == 0)
+			return m->annotations[i]->value;
+	}
+	return NULL;
+}
+
+static bool copy_member(char *to, size_t size, const char *from)
+{
+	if (!pod_name_ok(from, size))
+		return false;
+	memcpy(to, from, strlen(from) + 1);
+	return true;
+}
+
+static int read_pod_message(const Kubelet__Pod *pod, struct pod_info *ret,
+			    struct err *err)
+{
+	const Kubelet__Metadata *m = pod->metadata;
+	const char *phase = pod->status ? pod->status->phase : "";
+
+	*ret = (struct pod_info){.failed = strcmp(phase, "Failed") == 0};
+	ret->finished = ret->failed || strcmp(phase, "Succeeded") == 0;
+	/* kubelet's own static pods have the hash as their UID */
+	if (!m || !copy_member(ret->name, sizeof(ret->name), m->name) ||
+	    !copy_member(ret->namespace, sizeof(ret->namespace), m->namespace_) ||
+	    (!pod_mirror_uid(annotation_of(m, "kubernetes.io/config.mirror"),
+			     annotation_of(m, "kubernetes.io/config.hash"), ret->uid) &&
+	     !copy_member(ret->uid, sizeof(ret->uid), m->uid)))
+		return err_set(err, -EBADMSG, "a pod without a name of Kubernetes");
+	read_pod_size(pod, ret);
+	return 0;
+}
+
+static int read_watch_event(const Kubelet__WatchEvent *e, ProtobufCAllocator *a,
+			    struct pod_event *ret, struct err *err)
+{
+	*ret = (struct pod_event){.type = e->type == KUBELET__WATCH_EVENT__TYPE__DELETED
+						  ? POD_EVENT_DELETED
+						  : POD_EVENT_CHANGED};
+	if (e->type == KUBELET__WATCH_EVENT__TYPE__INITIAL_SYNC_COMPLETE) {
+		ret->type = POD_EVENT_BOOKMARK;
+		return 0;
+	}
+	if (e->type < KUBELET__WATCH_EVENT__TYPE__ADDED ||
+	    e->type > KUBELET__WATCH_EVENT__TYPE__DELETED)
+		return err_set(err, -EBADMSG, "an event of an unknown type");
+	Kubelet__Pod *pod = kubelet__pod__unpack(a, e->pod.len, e->pod.data);
+	if (!pod)
+		return err_set(err, -EBADMSG, "not a pod, or too large");
+	int rc = read_pod_message(pod, &ret->info, err);
+	kubelet__pod__free_unpacked(pod, a);
+	return rc;
+}
+
+int pod_proto_event(const unsigned char *data, size_t len, struct pod_event *ret,
+		    struct err *err)
+{
+	struct budget budget;
+	ProtobufCAllocator a = bounded_allocator(&budget);
+	struct pod_event event;
+	Kubelet__WatchEvent *e = len <= POD_PROTO_MAX
+					 ? kubelet__watch_event__unpack(&a, len, data)
+					 : NULL;
+
+	if (!e)
+		return err_set(err, -EBADMSG, "not an event, or too large");
+	int rc = read_watch_event(e, &a, &event, err);
+	kubelet__watch_event__free_unpacked(e, &a);
+	if (rc == 0)
+		*ret = event;
+	return rc;
+}
+
+/* ---- devices --------------------------------------------------------------------- */
+
+void pod_device_of(const char *id, struct record_device *ret)
+{
+	const char *replica = strstr(id, "::");
+	size_t len = replica ? (size_t)(replica - id) : strlen(id);
+	const char *colon = strchr(id, ':');
+	bool pci = colon && colon - id >= 4 && colon[1] && colon[1] != ':' &&
+		   len < sizeof(ret->pci);
+
+	*ret = (struct record_device){.share_permille = replica ? 0 : 1000};
+	if (pci)
+		(void)snprintf(ret->pci, sizeof(ret->pci), "%.*s", (int)len, id);
+	else if (len < sizeof(ret->uuid)) /* else another device's name */
+		(void)snprintf(ret->uuid, sizeof(ret->uuid), "%.*s", (int)len, id);
+}
+
+static bool is_wanted(const char *resource, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]);
+		bool prefix = len && names[i][len - 1] == '-';
+		if (prefix ? strncmp(resource, names[i], len) == 0
+			   : strcmp(resource, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_same_device(const struct record_device *a, const struct record_device *b)
+{
+	return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->pci, b->pci) == 0;
+}
+
+/* Two replicas of one GPU are that GPU. */
+static void add_device_id(struct pod_devices *d, const char *id)
+{
+	struct record_device one;
+
+	pod_device_of(id, &one);
+	if (!one.uuid[0] && !one.pci[0])
+		return;
+	for (uint32_t i = 0; i < d->count; i++) {
+		if (is_same_device(&d->devices[i], &one))
+			return;
+	}
+	if (d->count < RECORD_DEVICES_MAX)
+		d->devices[d->count++] = one;
+}
+
+static void add_container(struct pod_devices *d, const Kubelet__ContainerResources *c,
+			  const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < c->n_devices; i++) {
+		const Kubelet__Devices *list = c->devices[i];
+		if (!is_wanted(list->resource, names, n))
+			continue;
+		for (size_t k = 0; k < list->n_ids; k++)
+			add_device_id(d, list->ids[k]);
+	}
+}
+
+int pod_proto_devices(const unsigned char *data, size_t len,
+		      const char *const *resources, size_t resource_count,
+		      void (*see)(void *arg, const struct pod_devices *d), void *arg,
+		      struct err *err)
+{
+	struct budget budget;
+	ProtobufCAllocator a = bounded_allocator(&budget);
+	Kubelet__PodList *list = len <= DEVICES_PROTO_MAX
+					 ? kubelet__pod_list__unpack(&a, len, data)
+					 : NULL;
+
+	if (!list)
+		return err_set(err, -EBADMSG, "not a list of pods, or too large");
+	for (size_t i = 0; i < list->n_pods; i++) {
+		const Kubelet__PodResources *pod = list->pods[i];
+		struct pod_devices d = {.namespace = pod->namespace_,
+					.name = pod->name};
+		for (size_t k = 0; k < pod->n_containers; k++)
+			add_container(&d, pod->containers[k], resources,
+				      resource_count);
+		if (d.count)
+			see(arg, &d);
+	}
+	kubelet__pod_list__free_unpacked(list, &a);
+	return 0;
+}

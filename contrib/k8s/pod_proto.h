@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CONTRIB_K8S_POD_PROTO_H
+#define CEEMS_CONTRIB_K8S_POD_PROTO_H
+
+#include <stddef.h>
+
+#include "contrib/k8s/pod_json.h"
+
+/* Messages of kubelet's two sockets, as kubelet.proto has them. Any bytes: what they
+ * become in memory is bounded, too. */
+
+#define POD_PROTO_MAX ((size_t)4 << 20)      /* one pod */
+#define DEVICES_PROTO_MAX ((size_t)16 << 20) /* all pods' devices */
+
+/* An event of WatchPods. BOOKMARK: all that there are have come. -EBADMSG: it is none,
+ * or too large. */
+int pod_proto_event(const unsigned char *data, size_t len, struct pod_event *ret,
+		    struct err *err);
+
+/* An answer of pod-resources' List. Calls see() for each pod with devices that may be
+ * GPUs. resources: names of these resources, "nvidia.com/gpu", "nvidia.com/mig-"
+ * (a name that ends so begins with it). */
+struct pod_devices {
+	const char *namespace, *name; /* borrowed */
+	struct record_device devices[RECORD_DEVICES_MAX];
+	uint32_t count;
+};
+int pod_proto_devices(const unsigned char *data, size_t len,
+		      const char *const *resources, size_t resource_count,
+		      void (*see)(void *arg, const struct pod_devices *d), void *arg,
+		      struct err *err);
+
+/* A device of a device plugin: "GPU-UUID", a replica of it for time slicing
+ * "GPU-UUID::3", a MIG instance "MIG-UUID"; AMD's by PCI address "0000:3b:00.0". */
+void pod_device_of(const char *id, struct record_device *ret);
+
+#endif
