@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Only what we use is read of a kubeconfig, and other keys are nobody's mistake: it is
+ * written for many programs. */
+#include "contrib/k8s/api_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml.h>
+
+#include "lib/base64.h"
+#include "lib/buf.h"
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "lib/secret.h"
+
+#define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
+#define CONFIG_MAX ((size_t)1 << 20)
+#define PATH_SIZE 512
+#define ITEMS_MAX 1000
+
+struct reading {
+	yaml_document_t doc;
+	const char *name;   /* of the file, in messages and for relative paths */
+	const char *folder; /* for certificates */
+	struct api_config *to;
+	struct err *err;
+};
+
+void api_config_done(struct api_config *c)
+{
+	free(c->url);
+	free(c->ca_file);
+	free(c->cert_file);
+	free(c->key_file);
+	free(c->token_file);
+	if (c->token)
+		explicit_bzero(c->token, strlen(c->token));
+	free(c->token);
+	*c = (struct api_config){0};
+}
+
+static yaml_node_t *find_member(struct reading *r, yaml_node_t *map, const char *key)
+{
+	if (!map || map->type != YAML_MAPPING_NODE)
+		return NULL;
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start;
+	     p < map->data.mapping.pairs.top; p++) {
+		yaml_node_t *k = yaml_document_get_node(&r->doc, p->key);
+		if (k && k->type == YAML_SCALAR_NODE &&
+		    strcmp((const char *)k->data.scalar.value, key) == 0)
+			return yaml_document_get_node(&r->doc, p->value);
+	}
+	return NULL;
+}
+
+/* A text without NULs, NULL: there is none. */
+static const char *member_text(struct reading *r, yaml_node_t *map, const char *key)
+{
+	yaml_node_t *v = find_member(r, map, key);
+
+	if (!v || v->type != YAML_SCALAR_NODE || !v->data.scalar.length ||
+	    strlen((const char *)v->data.scalar.value) != v->data.scalar.length)
+		return NULL;
+	return (const char *)v->data.scalar.value;
+}
+
+/* The item of a list that has this name, and in it the mapping of this key. */
+static yaml_node_t *find_named(struct reading *r, yaml_node_t *root, const char *list,
+			       const char *name, const char *key)
+{
+	yaml_node_t *items = find_member(r, root, list);
+
+	if (!items || items->type != YAML_SEQUENCE_NODE || !name)
+		return NULL;
+	yaml_node_item_t *i = items->data.sequence.items.start;
+	for (int n = 0; i < items->data.sequence.items.top && n < ITEMS_MAX; i++, n++) {
+		yaml_node_t *item = yaml_document_get_node(&r->doc, *i);
+		const char *s = member_text(r, item, "name");
+		if (s && strcmp(s, name) == 0)
+			return find_member(r, item, key);
+	}
+	return NULL;
+}
+
+static int copy_text(struct reading *r, const char *text, char **ret)
+{
+	*ret = strdup(text);
+	return *ret ? 0 : err_set(r->err, -ENOMEM, "out of memory");
+}
+
+/* A path by the folder of the kubeconfig, where it is relative. */
+static int copy_path(struct reading *r, const char *text, char **ret)
+{
+	const char *slash = strrchr(r->name, '/');
+	char path[PATH_SIZE];
+
+	if (text[0] == '/' || !slash)
+		return copy_text(r, text, ret);
+	int n = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - r->name), r->name,
+			 text);
+	if (n < 0 || n >= PATH_SIZE)
+		return err_set(r->err, -EINVAL, "%s: a path is too long", r->name);
+	return copy_text(r, path, ret);
+}
+
+/* What stands there as base64 becomes a file, for libcurl wants files. */
+static int write_text(struct reading *r, const char *key, const char *base64,
+		      char **ret)
+{
+	auto_secret struct buf b = {.max = CONFIG_MAX};
+	size_t len = strlen(base64);
+	char path[PATH_SIZE];
+	char *to = buf_reserve(&b, BASE64_BYTES(len));
+	ssize_t n =
+		to ? base64_decode(base64, len, BASE64_PADDED, to, BASE64_BYTES(len))
+		   : -ENOMEM;
+
+	if (n < 0)
+		return err_set(r->err, -EINVAL, "%s: %s: not base64", r->name, key);
+	(void)mkdir(r->folder, 0700);
+	(void)snprintf(path, sizeof(path), "%s/%s.pem", r->folder, key);
+	int rc = fs_write_atomic_at(AT_FDCWD, path, to, (size_t)n, 0600, r->err);
+	explicit_bzero(to, (size_t)n);
+	return rc < 0 ? rc : copy_text(r, path, ret);
+}
+
+/* "KEY" as a path, or "KEY-data" as base64, which wins as in kubectl. */
+static int read_file_key(struct reading *r, yaml_node_t *map, const char *key,
+			 char **ret)
+{
+	char data_key[64];
+
+	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
+	const char *data = member_text(r, map, data_key);
+	const char *path = member_text(r, map, key);
+	return data   ? write_text(r, key, data, ret)
+	       : path ? copy_path(r, path, ret)
+		      : 0;
+}
+
+static int read_cluster(struct reading *r, yaml_node_t *cluster)
+{
+	const char *server = member_text(r, cluster, "server");
+	const char *insecure = member_text(r, cluster, "insecure-skip-tls-verify");
+
+	if (!server)
+		return err_set(r->err, -EINVAL, "%s: the cluster has no server",
+			       r->name);
+	r->to->insecure = insecure && strcmp(insecure, "true") == 0;
+	int rc = copy_text(r, server, &r->to->url);
+	size_t len = rc == 0 ? strlen(r->to->url) : 0;
+	while (len && r->to->url[len - 1] == '/')
+		r->to->url[--len] = '\0';
+	return rc < 0 ? rc
+		      : read_file_key(r, cluster, "certificate-authority",
+				      &r->to->ca_file);
+}
+
+static int read_user(struct reading *r, yaml_node_t *user)
+{
+	const char *token = member_text(r, user, "token");
+	const char *file = member_text(r, user, "tokenFile");
+	int rc = read_file_key(r, user, "client-certificate", &r->to->cert_file);
+
+	if (rc == 0)
+		rc = read_file_key(r, user, "client-key", &r->to->key_file);
+	if (rc == 0 && file)
+		rc = copy_path(r, file, &r->to->token_file);
+	else if (rc == 0 && token)
+		rc = copy_text(r, token, &r->to->token);
+	if (rc == 0 &&
+	    (find_member(r, user, "exec") || find_member(r, user, "auth-provider")))
+		rc = err_set(r->err, -EINVAL,
+			     "%s: exec and auth-provider are not supported: give a "
+			     "token, tokenFile or client certificate",
+			     r->name);
+	return rc;
+}
+
+static int read_document(struct reading *r)
+{
+	yaml_node_t *root = yaml_document_get_root_node(&r->doc);
+	yaml_node_t *context =
+		find_named(r, root, "contexts", member_text(r, root, "current-context"),
+			   "context");
+	yaml_node_t *cluster = find_named(
+		r, root, "clusters", member_text(r, context, "cluster"), "cluster");
+	yaml_node_t *user =
+		find_named(r, root, "users", member_text(r, context, "user"), "user");
+
+	if (!context || !cluster)
+		return err_set(r->err, -EINVAL,
+			       "%s: current-context names no context with a cluster",
+			       r->name);
+	int rc = read_cluster(r, cluster);
+	return rc < 0 || !user ? rc : read_user(r, user);
+}
+
+int api_config_parse(const char *text, size_t len, const char *name, const char *folder,
+		     struct api_config *ret, struct err *err)
+{
+	struct api_config c = {0};
+	struct reading r = {.name = name, .folder = folder, .to = &c, .err = err};
+	yaml_parser_t parser;
+
+	if (!yaml_parser_initialize(&parser))
+		return err_set(err, -ENOMEM, "out of memory");
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+	int rc = yaml_parser_load(&parser, &r.doc)
+			 ? 0
+			 : err_set(err, -EINVAL, "%s:%zu: not YAML", name,
+				   parser.problem_mark.line + 1);
+	yaml_parser_delete(&parser);
+	if (rc == 0) {
+		rc = read_document(&r);
+		yaml_document_delete(&r.doc);
+	}
+	if (rc < 0)
+		api_config_done(&c);
+	else
+		*ret = c;
+	return rc;
+}
+
+/* In a pod: kubernetes.io/docs/tasks/run-application/access-api-from-pod */
+static int read_account(struct api_config *ret, struct err *err)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	struct api_config c = {0};
+	char url[300];
+
+	if (!host || !*host || !port || !*port)
+		return err_set(err, -ENOENT,
+			       "neither a kubeconfig nor a service account");
+	(void)snprintf(url, sizeof(url),
+		       strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host,
+		       port);
+	c.url = strdup(url);
+	c.ca_file = strdup(ACCOUNT "/ca.crt");
+	c.token_file = strdup(ACCOUNT "/token");
+	if (!c.url || !c.ca_file || !c.token_file) {
+		api_config_done(&c);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
+	*ret = c;
+	return 0;
+}
+
+int api_config_read(const char *file, const char *folder, struct api_config *ret,
+		    struct err *err)
+{
+	auto_secret struct buf text = {.max = CONFIG_MAX};
+	struct stat st;
+
+	if (!*file)
+		return read_account(ret, err);
+	int rc = secret_read(file, CONFIG_MAX, &text, &st, err);
+	return rc < 0 ? rc
+		      : api_config_parse(text.data ? text.data : "", text.len, file,
+					 folder, ret, err);
+}
