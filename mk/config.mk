@@ -54,6 +54,7 @@ HAVE_PQ := $(call have,libpq)
 HAVE_MUNGE := $(call have,munge)
 HAVE_XML := $(call have,libxml-2.0)
 HAVE_LIBVIRT := $(call have,libvirt)
+HAVE_NGHTTP2 := $(call have,libnghttp2)
 HAVE_CMOCKA := $(call have,cmocka)
 HAVE_LZMA := $(call have,liblzma)
 # it has no .pc file

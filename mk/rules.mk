@@ -55,14 +55,14 @@ replay_objs = $(patsubst %.c,$(OBJ)/replay/%.o,$(1))
 REPLAY_SRCS := test/fuzz/replay.c
 define replay_rule
 $(OBJ)/replay/$(1:.c=.o): $(1)
-	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O0 -I. -DCEEMS_VERSION='"$(VERSION)"' $(REPLAY_SAN) $(REPLAY_CFLAGS) -MMD -MP -c -o $$@ $$<
+	$$(call say,CC,$(1))mkdir -p $$(@D) && $(CC) -std=gnu11 -D_GNU_SOURCE -g -O0 -I. -I$(BUILD) -DCEEMS_VERSION='"$(VERSION)"' $(REPLAY_SAN) $(REPLAY_CFLAGS) -MMD -MP -c -o $$@ $$<
 -include $(OBJ)/replay/$(1:.c=.d)
 endef
 # $(1) fuzzer: libFuzzer with address and undefined-behaviour sanitizers; the same source
 # links with test/fuzz/replay.c for make check, which replays the corpus only.
 define fuzz_rules
 $(BUILD)/fuzz/$(1): test/fuzz/$(1)_fuzz.c $$($(1)_fuzz_SRCS)
-	$$(call say,FUZZ,$$@)mkdir -p $$(@D) && $(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. \
+	$$(call say,FUZZ,$$@)mkdir -p $$(@D) && $(CLANG) -std=gnu11 -D_GNU_SOURCE -g -O1 -I. -I$(BUILD) \
 		-DCEEMS_VERSION='"$(VERSION)"' -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		$$(call pkg_cflags,$$($(1)_fuzz_PKGS)) -o $$@ $$^ $$(call pkg_libs,$$($(1)_fuzz_PKGS)) -lm
 $(BUILD)/fuzz/$(1)_replay: $$(call replay_objs,test/fuzz/$(1)_fuzz.c test/fuzz/replay.c $$($(1)_fuzz_SRCS))
@@ -94,7 +94,7 @@ PROGRAMS_ALL := ceemsd ceems-courier ceems-opener ceems-gpu redfish_proxy ceems_
 MISSING_LIBS := $(strip $(if $(HAVE_MHD),,libmicrohttpd-dev) $(if $(HAVE_GNUTLS),,libgnutls28-dev) \
 	$(if $(HAVE_ZLIB),,zlib1g-dev) $(if $(HAVE_YAML),,libyaml-dev) $(if $(HAVE_JSON),,libjson-c-dev) \
 	$(if $(HAVE_CURL),,libcurl4-gnutls-dev) $(if $(HAVE_PQ),,libpq-dev) $(if $(HAVE_MUNGE),,libmunge-dev) $(if $(HAVE_BPF),,libbpf-dev bpftool clang) \
-	$(if $(HAVE_LIBVIRT),,libvirt-dev) $(if $(HAVE_XML),,libxml2-dev))
+	$(if $(HAVE_NGHTTP2),,libnghttp2-dev) $(if $(HAVE_LIBVIRT),,libvirt-dev) $(if $(HAVE_XML),,libxml2-dev))
 LEFT_OUT := $(strip $(filter-out $(PROGS),$(PROGRAMS_ALL)) $(if $(HAVE_MUNGE),,proof by MUNGE) \
 	$(if $(GATHER_BUILDS)$(SAN),,acct_gather_energy_ceems.so) $(if $(JOBCOMP_BUILDS)$(SAN),,jobcomp_ceems.so))
 clean:

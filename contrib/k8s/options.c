@@ -3,6 +3,8 @@
 
 #define ROW CONF_ROW
 
+static const char *const api_modes[] = {"auto", "on", "off", NULL};
+
 const struct conf_opt k8s_options[] = {
 	LOG_OPTION_ROWS(0),
 	ROW("k8s.cgroup-root", CONF_STRING, cgroup_root, "",
@@ -12,6 +14,25 @@ const struct conf_opt k8s_options[] = {
 	    "How often to ask for what has no event, and to look whether an event was "
 	    "missed.",
 	    .min = 100, .max = 3600000),
+	ROW("k8s.kubelet-pods-socket.file", CONF_STRING, pods_socket,
+	    "/var/lib/kubelet/pods-api/pods-api.sock",
+	    "kubelet's socket that tells of pods. Empty: it is not asked."),
+	ROW("k8s.kubelet-podresources-socket.file", CONF_STRING, resources_socket,
+	    "/var/lib/kubelet/pod-resources/kubelet.sock",
+	    "kubelet's socket that tells of pods' devices. Empty: it is not asked."),
+	ROW("k8s.gpu-resource-names", CONF_LIST, gpu_resources,
+	    "nvidia.com/gpu,nvidia.com/gpu.shared,nvidia.com/mig-,amd.com/gpu",
+	    "Resources whose devices are GPUs. One that ends in \"-\" is the beginning "
+	    "of names."),
+	ROW("k8s.api", CONF_ENUM, api, "auto",
+	    "Whether to ask the API server for names and requests of this node's pods: "
+	    "on, off, or auto: where kubelet does not tell of them, and there is a "
+	    "kubeconfig or a service account.",
+	    .choices = api_modes),
+	ROW("k8s.kubeconfig.file", CONF_STRING, kubeconfig, "",
+	    "A kubeconfig for the API server. Empty: the service account of our pod."),
+	ROW("k8s.node-name", CONF_STRING, node_name, "",
+	    "This node's name in Kubernetes. Empty: $NODE_NAME, else the host's name."),
 	ROW("path.rundir", CONF_STRING, path_rundir, "/run/ceems",
 	    "ceemsd's folder with the ring."),
 	ROW("path.cgroupfs", CONF_STRING, path_cgroupfs, "/sys/fs/cgroup",

@@ -9,10 +9,16 @@
 #include "lib/conf/conf.h"
 #include "lib/service_options.h"
 
+enum api_mode { API_AUTO, API_ON, API_OFF };
+
 struct options {
 	LOG_OPTION_MEMBERS;
 	char *cgroup_root;
 	uint64_t refresh_ms;
+	char *pods_socket, *resources_socket;
+	struct conf_list gpu_resources;
+	int api; /* enum api_mode */
+	char *kubeconfig, *node_name;
 	char *path_rundir, *path_cgroupfs;
 	bool once;
 };

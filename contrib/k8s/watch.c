@@ -2,10 +2,17 @@
 #include "contrib/k8s/watch.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
+#include "contrib/k8s/api_watch.h"
+#include "contrib/k8s/kubelet.h"
 #include "contrib/k8s/pod_tree.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -13,20 +20,32 @@
 #include "lib/notify.h"
 
 #define TICK_MS 1000u
+#define API_AFTER_NS (3 * NSEC_PER_SEC) /* kubelet is asked first */
+#define API_SOURCE 1u
+#define FOLDER_SIZE 256
 
 struct watch {
 	const struct options *options;
+	/* the loop's thread and that of the API server, one at a time */
+	pthread_mutex_t mutex;
 	struct pods *pods;
 	struct pod_tree *tree;
 	struct loop *loop;
 	struct loop_watch tree_watch;
 	struct loop_hook tick;
-	uint64_t tick_ns, refresh_ns; /* when they are due */
+	struct kubelet *kubelet;
+	struct api_config api_config;
+	struct api_watch *api;
+	bool api_tried;
+	uint64_t began_ns, tick_ns, refresh_ns; /* the latter: when they are due */
 	bool listed, said;
 };
 
 static void end_watch(struct watch *w)
 {
+	api_watch_stop(w->api);
+	api_config_done(&w->api_config);
+	kubelet_free(w->kubelet);
 	pod_tree_free(w->tree);
 	pods_free(w->pods);
 	loop_free(w->loop);
@@ -35,7 +54,10 @@ static void end_watch(struct watch *w)
 static int begin_watch(struct watch *w, const struct options *o,
 		       const struct pods_place *place, struct err *err)
 {
-	*w = (struct watch){.options = o, .pods = pods_new(place)};
+	*w = (struct watch){.options = o,
+			    .mutex = PTHREAD_MUTEX_INITIALIZER,
+			    .pods = pods_new(place),
+			    .began_ns = clock_boottime_ns()};
 	if (!w->pods)
 		return err_set(err, -ENOMEM, "out of memory");
 	return pod_tree_new(place, o->cgroup_root, w->pods, &w->tree, err);
@@ -53,12 +75,96 @@ int watch_list(const struct options *o, const struct pods_place *place, struct e
 	return rc;
 }
 
+/* ---- the API server -------------------------------------------------------------- */
+
+static void begin_api_list(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	pods_list_infos_begin(w->pods, API_SOURCE);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void take_api_event(void *arg, const struct pod_event *e)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	if (e->type == POD_EVENT_CHANGED)
+		pods_see_info(w->pods, API_SOURCE, &e->info);
+	else if (e->type == POD_EVENT_DELETED)
+		pods_drop_info(w->pods, API_SOURCE, e->info.uid);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void end_api_list(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	pods_list_infos_end(w->pods, API_SOURCE);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static const char *find_node_name(const struct options *o, char *host, size_t size)
+{
+	const char *name = getenv("NODE_NAME");
+
+	if (*o->node_name)
+		return o->node_name;
+	if (name && *name)
+		return name;
+	if (gethostname(host, size) < 0)
+		host[0] = '\0';
+	host[size - 1] = '\0';
+	return host;
+}
+
+static void start_api(struct watch *w)
+{
+	const struct options *o = w->options;
+	const struct api_sink sink = {.begin = begin_api_list,
+				      .event = take_api_event,
+				      .whole = end_api_list,
+				      .arg = w};
+	char folder[FOLDER_SIZE], host[FOLDER_SIZE];
+	struct err err = {""};
+
+	w->api_tried = true;
+	(void)snprintf(folder, sizeof(folder), "%s/k8s", o->path_rundir);
+	int rc = api_config_read(o->kubeconfig, folder, &w->api_config, &err);
+	if (rc == 0)
+		rc = api_watch_start(&w->api_config,
+				     find_node_name(o, host, sizeof(host)), &sink,
+				     &w->api, &err);
+	if (rc == -ENOENT && o->api == API_AUTO && !*o->kubeconfig)
+		log_info("neither kubelet nor an API server tells of pods: their names "
+			 "and requests are not known");
+	else if (rc < 0)
+		log_warn("API server: %s: names and requests of pods are not known",
+			 err.text);
+}
+
+static void look_at_api(struct watch *w, uint64_t now_ns)
+{
+	if (w->api_tried || w->options->api == API_OFF ||
+	    now_ns - w->began_ns < API_AFTER_NS)
+		return;
+	if (w->options->api == API_ON || !kubelet_tells_pods(w->kubelet))
+		start_api(w);
+}
+
+/* ---- the loop -------------------------------------------------------------------- */
+
 static void read_tree(struct loop_watch *lw, uint32_t events)
 {
 	struct watch *w = (void *)((char *)lw - offsetof(struct watch, tree_watch));
 
 	(void)events;
+	pthread_mutex_lock(&w->mutex);
 	pod_tree_read(w->tree);
+	pthread_mutex_unlock(&w->mutex);
 }
 
 /* What runs before the first folder is found has perhaps run for long. */
@@ -86,15 +192,35 @@ static int run_tick(struct loop_hook *h)
 	bool refresh = now_ns >= w->refresh_ns;
 
 	if (now_ns >= w->tick_ns || refresh) {
+		pthread_mutex_lock(&w->mutex);
 		look_at_tree(w, refresh);
+		kubelet_tick(w->kubelet, refresh);
+		if (refresh)
+			pods_refresh(w->pods);
+		pthread_mutex_unlock(&w->mutex);
+		look_at_api(w, now_ns);
 		w->tick_ns = now_ns + TICK_MS * NSEC_PER_MSEC;
 	}
-	if (refresh) {
-		pods_refresh(w->pods);
+	if (refresh)
 		w->refresh_ns = now_ns + w->options->refresh_ms * NSEC_PER_MSEC;
-	}
 	uint64_t due_ns = w->tick_ns < w->refresh_ns ? w->tick_ns : w->refresh_ns;
 	return due_ns > now_ns ? (int)((due_ns - now_ns) / NSEC_PER_MSEC) + 1 : 1;
+}
+
+static int begin_loop(struct watch *w, struct err *err)
+{
+	int rc = loop_new(&w->loop, err);
+
+	if (rc < 0)
+		return rc;
+	w->kubelet = kubelet_new(w->loop, w->options, w->pods, &w->mutex);
+	if (!w->kubelet)
+		return err_set(err, -ENOMEM, "out of memory");
+	w->tree_watch.ready = read_tree;
+	w->tick.run = run_tick;
+	loop_add_hook(w->loop, &w->tick);
+	rc = loop_watch(w->loop, pod_tree_fd(w->tree), EPOLLIN, &w->tree_watch);
+	return rc < 0 ? err_set(err, rc, "epoll: control groups") : 0;
 }
 
 int watch_run(const struct options *o, const struct pods_place *place, struct err *err)
@@ -104,15 +230,7 @@ int watch_run(const struct options *o, const struct pods_place *place, struct er
 	int rc = begin_watch(&w, o, place, err);
 
 	if (rc == 0)
-		rc = loop_new(&w.loop, err);
-	if (rc == 0) {
-		w.tree_watch.ready = read_tree;
-		w.tick.run = run_tick;
-		loop_add_hook(w.loop, &w.tick);
-		rc = loop_watch(w.loop, pod_tree_fd(w.tree), EPOLLIN, &w.tree_watch);
-		if (rc < 0)
-			(void)err_set(err, rc, "epoll: control groups");
-	}
+		rc = begin_loop(&w, err);
 	if (rc == 0) {
 		(void)run_tick(&w.tick);
 		(void)notify_send("READY=1");

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_CONTRIB_K8S_KUBELET_H
+#define CEEMS_CONTRIB_K8S_KUBELET_H
+
+#include <pthread.h>
+
+#include "contrib/k8s/options.h"
+#include "contrib/k8s/pods.h"
+#include "lib/loop.h"
+
+/*
+ * kubelet's two sockets: which pods there are (Pods API, kubelet 1.37 by default), and
+ * which devices they have (pod-resources v1). On the caller's loop and thread. A socket
+ * that is not there, hangs or answers nonsense changes nothing, and is asked again.
+ */
+struct kubelet;
+
+/* What it tells goes to p as source 0, with the mutex held, which the caller of
+ * kubelet_tick() holds, too. options, p and the mutex outlive it. NULL: no memory. */
+struct kubelet *kubelet_new(struct loop *l, const struct options *o, struct pods *p,
+			    pthread_mutex_t *mutex);
+void kubelet_free(struct kubelet *k); /* accepts NULL */
+
+/* Once a second or more often. devices: ask for devices now. */
+void kubelet_tick(struct kubelet *k, bool devices);
+/* Whether kubelet itself says which pods there are. */
+bool kubelet_tells_pods(const struct kubelet *k);
+
+#endif
