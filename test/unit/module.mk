@@ -580,8 +580,13 @@ privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
 # contrib/k8s
 ifneq ($(filter libk8swatch,$(ARCHIVES)),)
-TESTS += pods_test
+TESTS += pods_test k8s_answers_test
 pods_test_LIBS := libk8swatch libadapter libbase
+pods_test_PKGS := $(libk8swatch_PKGS)
+k8s_answers_test_LIBS := libk8swatch libadapter libhttp libbase
+k8s_answers_test_PKGS := $(libk8swatch_PKGS)
+$(OBJ)/test/unit/k8s_answers_test.o: $(BUILD)/contrib/k8s/kubelet.pb-c.c
+$(OBJ)/test/unit/k8s_answers_test.o: CPPFLAGS += -I$(BUILD)
 endif
 # contrib/libvirt, as far as it needs no libvirt
 ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
