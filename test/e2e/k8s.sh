@@ -34,8 +34,10 @@ ebpf=()
 started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 # before kubelet: it waits for it
-"$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s >adapter.log 2>&1 </dev/null &
-started $!
+"$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.api=off \
+	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter.log 2>&1 </dev/null &
+k8s_pid=$!
+started $k8s_pid
 ok "a real kubelet is up" wait_for 120 there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
 ok "ceems-k8s, which was started before, finds its control groups" wait_for 20 grep -q "control groups are there: 0 pods run" adapter.log
 
@@ -105,4 +107,54 @@ scrape
 is "a restart of kubelet ends no pod and starts none" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_steps_started_total k8s)" "1 2"
 rm "$node/manifests/other.yaml"
 ok "it ends when its manifest is gone" wait_for 90 ended 2
+is "what kubelet answers about devices is understood" "$(grep -c 'left out' adapter.log)" 0
+
+# ---- names and requests from the API server, which may be away
+if [ -z "$api" ]; then
+	skip "names and requests come from the API server" "no etcd"
+	tap_done
+fi
+kill $k8s_pid
+wait_for 20 is_gone $k8s_pid
+"$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.kubeconfig.file="$node/kubeconfig" \
+	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter2.log 2>&1 </dev/null &
+started $!
+ok "a watch of the API server begins" wait_for 60 grep -q 'watching the pods of node labnode' adapter2.log || sed 's/^/# /' adapter2.log
+printf 'apiVersion: v1\nkind: Namespace\nmetadata: {name: team}\n' >team.yaml
+"$rig" api $rig_pid POST /api/v1/namespaces team.yaml >team.json
+# NAMESPACE: posts pod.yaml; its UID
+post() { "$rig" api $rig_pid POST "/api/v1/namespaces/$1/pods" pod.yaml | jq -r .metadata.uid; }
+init="initContainers: [{name: i, image: \"localhost/bb:1\", imagePullPolicy: Never, command: [\"true\"]}, {name: side, restartPolicy: Always, image: \"localhost/bb:1\", imagePullPolicy: Never, command: [sh, -c, \"sleep 1000\"], resources: {requests: {cpu: 50m}}}],"
+pod web-0 team 'sleep 1000' 'requests: {cpu: 250m, memory: 16Mi}' "$init" >pod.yaml
+web=$(post team)
+ok "a pod's CPUs are what it requests, sidecar included" wait_for 60 shows ceems_compute_unit_cpus "$web" 0.3
+pod two-seconds default "$busy" 'requests: {cpu: 100m}' >pod.yaml
+short=$(post default)
+ok "a pod of two seconds is there" wait_for 60 ended 3
+ok "its CPU time and memory are its control group's" wait_for 15 exact "$short" ||
+	echo "# $(cpu_us "$short") $(value ceems_compute_unit_memory_peak_bytes "$short") of $(cat "last.$short")"
+is "names and namespaces are in the records, no user is" \
+	"$("$BUILD/ceems-ringdump" "$run/ring" | grep step_stop | jq -r "select(.unit == \"$short\") | [.hints.account, .hints.name, .hints.user, .uid] | map(tostring) | join(\" \")")" "default two-seconds null 0"
+
+touch "$node/apiserver.off"
+apiserver() {
+	for p in /proc/[0-9]*; do
+		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/apiserver.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kube-apiserver ] && echo "${p#/proc/}"
+	done | head -1
+}
+kill -9 "$(apiserver)"
+ok "an API server that is killed is noticed" wait_for 60 grep -q 'not known until it answers' adapter2.log
+pod while-away kube-system 'sleep 1000' >"$node/manifests/away.yaml"
+more() { shows ceems_compute_units 'manager="k8s"' 2; }
+ok "pods go on, and one that starts meanwhile is seen" wait_for 60 more
+rm "$node/apiserver.off"
+back() { [ "$(grep -c 'watching the pods of node' adapter2.log)" -ge 2 ]; }
+ok "the watch goes on when it is back" wait_for 120 back || tail -n 5 adapter2.log | sed 's/^/# /'
+mirrored() { "$BUILD/ceems-ringdump" "$run/ring" | grep -c 'while-away-labnode'; }
+ok "and the static pod has the name of its mirror" wait_for 90 eval '[ "$(mirrored)" -gt 0 ]'
+scrape
+is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 5"
+"$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/web-0?gracePeriodSeconds=0" >/dev/null
+rm "$node/manifests/away.yaml"
+ok "a pod that is deleted ends" wait_for 90 ended 5
 tap_done

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The Pods API of a real kubelet 1.37: names and requests of pods without an API server, and without rights.
+. "$(dirname "$0")/../tap.sh"
+k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
+export CEEMS_RIG_KUBELET=v1.37.2
+[ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
+[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
+why=$("$rig" make) || skip_all "$why"
+why=$("$rig" possible) || skip_all "$why"
+cd "$SCRATCH" || exit 1
+name=ceemstest-k8s-$$ run=$SCRATCH/run node=$SCRATCH/node
+export CEEMS_PATH_RUNDIR=$run
+mkdir -p "$node" "$run"
+test_cleanup() {
+	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
+	for _ in {1..100}; do
+		"$rig" clean "$name"
+		[ -n "$(find /sys/fs/cgroup -type d -path "*/$name*" 2>/dev/null | head -1)" ] || break
+		sleep 0.1
+	done
+}
+"$rig" run "$node" "$name" >node.log 2>&1 </dev/null &
+rig_pid=$!
+started $rig_pid
+port=$(free_port) || exit 1
+"$BUILD/ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --security.drop-privileges=false --unit.linger=10m >ceemsd.log 2>&1 </dev/null &
+started $!
+ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
+there() { [ -S "$node/kl/pods-api/pods-api.sock" ]; }
+ok "a real kubelet with the Pods API is up" wait_for 120 there || {
+	tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'
+	tap_done
+}
+"$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.kubelet-pods-socket.file="$node/kl/pods-api/pods-api.sock" \
+	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" >adapter.log 2>&1 </dev/null &
+started $!
+ok "it tells of its pods" wait_for 30 grep -q 'kubelet tells of its pods' adapter.log || sed 's/^/# /' adapter.log
+scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
+value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
+pod() {
+	cat <<-END
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: "$1", namespace: kube-system}
+		spec: {hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: Never,
+		  containers: [{name: c1, image: "localhost/bb:1", imagePullPolicy: Never, command: [sh, -c, 'sleep 1000'], resources: {requests: {cpu: "$2"}}}]}
+	END
+}
+pod one 250m >"$node/manifests/one.yaml"
+cpus() { scrape && [ "$(value ceems_compute_unit_cpus 'manager="k8s"')" = "$1" ]; }
+ok "a pod's CPUs are what it requests" wait_for 60 cpus 0.25
+starts() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -r '[.hints.account, .hints.name] | join("/")' | sort -u; }
+is "its name and namespace are in the record of its start" "$(starts)" "kube-system/one-labnode"
+
+# kubelet goes, and with it the call
+kubelet() {
+	for p in /proc/[0-9]*; do
+		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/kubelet.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kubelet ] && echo "${p#/proc/}"
+	done | head -1
+}
+kill -9 "$(kubelet)"
+again() { [ "$(grep -c 'kubelet tells of its pods' adapter.log)" -ge 2 ]; }
+ok "a kubelet that is killed is asked again when it is back" wait_for 120 again || tail -n 5 adapter.log | sed 's/^/# /'
+pod two 100m >"$node/manifests/two.yaml"
+two() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 2 ]; }
+ok "a pod that starts then is seen, the other goes on" wait_for 90 two
+both() { [ "$(starts | tr '\n' ' ')" = "kube-system/one-labnode kube-system/two-labnode " ]; }
+ok "with its name" wait_for 60 both || starts | sed 's/^/# /'
+scrape
+is "nothing was doubled" "$(value ceems_units_started_total k8s)" 2
+
+# one that hangs: it does not answer a second client, nor matter
+kill -STOP "$(kubelet)"
+scrape
+is "a kubelet that hangs ends no pod" "$(value ceems_compute_units 'manager="k8s"')" 2
+kill -CONT "$(kubelet)"
+rm "$node"/manifests/*.yaml
+none() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 0 ]; }
+ok "pods end" wait_for 90 none
+tap_done
