@@ -67,7 +67,9 @@ static bool take_pod_event(struct api_watch *w, const struct pod_event *e)
 	}
 	say_connected(w);
 	w->events++;
-	if (e->version[0])
+	/* those that all pods begin with come in no order: what was not told before one
+	 * of them may be older than it */
+	if (e->version[0] && (!w->collecting || e->type == POD_EVENT_BOOKMARK))
 		memcpy(w->version, e->version, sizeof(w->version));
 	if (e->type != POD_EVENT_BOOKMARK) {
 		w->sink.event(w->sink.arg, e);
@@ -245,7 +247,7 @@ static uint64_t watch_once(void *arg)
 	/* a server that is restarted, or a watch that it ends */
 	if (rc == -ECANCELED && w->by_list && !w->version[0] && !w->cut.list)
 		return 1; /* by a list, then */
-	if (w->events && !w->gone) {
+	if (w->events && !w->gone && !w->collecting) {
 		w->wait_ms = 0;
 		return RETRY_MIN_MS / 10;
 	}
