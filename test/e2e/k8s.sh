@@ -136,6 +136,25 @@ ok "its CPU time and memory are its control group's" wait_for 15 exact "$short" 
 is "names and namespaces are in the records, no user is" \
 	"$("$BUILD/ceems-ringdump" "$run/ring" | grep step_stop | jq -r "select(.unit == \"$short\") | [.hints.account, .hints.name, .hints.user, .uid] | map(tostring) | join(\" \")")" "default two-seconds null 0"
 
+# ---- devices: kubelet hands them out, by a device plugin that has none
+"$rig" devices $rig_pid nvidia.com/gpu GPU-0001 GPU-0002::0 GPU-0002::1 >plugin.log 2>&1 </dev/null &
+plugin_pid=$!
+started $plugin_pid
+allocatable() { "$rig" api $rig_pid GET /api/v1/nodes/labnode | jq -e '.status.allocatable["nvidia.com/gpu"] == "3"' >/dev/null; }
+ok "a device plugin is registered" wait_for 60 allocatable || sed 's/^/# /' plugin.log
+pod gpu-0 team 'sleep 1000' 'limits: {nvidia.com/gpu: 3}' >pod.yaml
+first=$(post team)
+devices_of() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -rs "map(select(.unit == \"$1\")) | last | [.devices[]? | .uuid + \":\" + (.share_permille // 0 | tostring)] | sort | join(\" \")"; }
+has_devices() { [ "$(devices_of "$1")" = "GPU-0001:1000 GPU-0002:0" ]; }
+ok "a pod has its GPUs by UUID, replicas of one as that one" wait_for 60 has_devices "$first" || echo "# $(devices_of "$first")"
+"$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/gpu-0?gracePeriodSeconds=0" >/dev/null
+second=$(post team)
+ok "one made again with its name has them then" wait_for 90 has_devices "$second" || echo "# $(devices_of "$second")"
+ok "as another unit" [ "$first" != "$second" ]
+"$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/gpu-0?gracePeriodSeconds=0" >/dev/null
+ok "both end" wait_for 90 ended 5
+kill $plugin_pid
+
 touch "$node/apiserver.off"
 apiserver() {
 	for p in /proc/[0-9]*; do
@@ -153,8 +172,8 @@ ok "the watch goes on when it is back" wait_for 120 back || tail -n 5 adapter2.l
 mirrored() { "$BUILD/ceems-ringdump" "$run/ring" | grep -c 'while-away-labnode'; }
 ok "and the static pod has the name of its mirror" wait_for 90 eval '[ "$(mirrored)" -gt 0 ]'
 scrape
-is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 5"
+is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 7"
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/web-0?gracePeriodSeconds=0" >/dev/null
 rm "$node/manifests/away.yaml"
-ok "a pod that is deleted ends" wait_for 90 ended 5
+ok "a pod that is deleted ends" wait_for 90 ended 7
 tap_done
