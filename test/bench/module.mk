@@ -15,6 +15,8 @@ scrape_units_LIBS := libweb libhttpd libdaemon libsources libconf libbase
 scrape_units_PKGS := libmicrohttpd gnutls zlib yaml-0.1
 scrape_units_LDLIBS := -lcrypt
 BENCHES += scrape_units
+# k8s_churn: 50 pods a second for a minute, nothing lost
+BENCHES += k8s_churn
 # short_units: 500 units a second for a minute, nothing lost
 BENCHES += short_units
 # ring: what a record costs its producer
