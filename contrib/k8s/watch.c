@@ -171,10 +171,11 @@ static void read_tree(struct loop_watch *lw, uint32_t events)
 static void look_at_tree(struct watch *w, bool refresh)
 {
 	struct pods_stats s;
-	unsigned folders = pod_tree_look(w->tree, refresh, !w->listed);
+	bool first = !w->listed;
+	unsigned folders = pod_tree_look(w->tree, refresh, first);
 
 	w->listed = true;
-	if (!folders == w->said)
+	if (!first && !folders == w->said)
 		return;
 	w->said = !folders;
 	pods_stats(w->pods, &s);

@@ -157,6 +157,7 @@ CHECKS_LONG += test/e2e/openstack_real.sh
 CHECKS += test/e2e/libvirt_many.sh
 CHECKS += test/e2e/admission.sh
 CHECKS_MORE += test/e2e/k8s_many.sh
+CHECKS += test/e2e/k8s_groups.sh
 CHECKS_MORE += test/e2e/k8s.sh test/e2e/k8s_pods_api.sh
 CHECKS += test/e2e/k8s_claims.sh
 CHECKS_MORE += test/e2e/k8s_admission.sh
