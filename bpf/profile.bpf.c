@@ -13,6 +13,7 @@
 #define ROW_STEPS 21     /* 2^20 rows of a file, and one to find none */
 #define MAPPING_STEPS 13 /* PROFILE_MAPPINGS_MAX, likewise */
 #define GROUP_ABOVE_MAX 16
+#define POINTER_REACH (1ul << 20) /* bytes of a frame */
 #define PARENTS_MAX 4
 #define WAKE_NS 5000000ull
 #define VM_EXEC 0x4ul        /* include/linux/mm.h */
@@ -62,7 +63,10 @@ struct stack_walk {
 	__u32 first, count; /* mappings */
 	__u32 depth;
 	__u32 end;
-	__u32 python; /* the interpreter that a frame is in, struct profile_module */
+	__u32 pointers; /* steps by a frame pointer */
+	__u32 guessed; /* the frame was found by a frame pointer, in a file without rows
+			*/
+	__u32 python;  /* the interpreter that a frame is in, struct profile_module */
 	__u64 python_base;
 };
 
@@ -156,6 +160,34 @@ static __always_inline int step_frame(struct stack_walk *w,
 	return w->pc ? 0 : SAMPLE_COMPLETE + 1;
 }
 
+/* Code of no file, which a compiler of Java, JavaScript or Julia has written as it ran,
+ * and files without rows, as Go's: they keep frame pointers. A pointer that does not
+ * lead upwards by a sensible way is none. */
+static __always_inline int step_by_pointer(struct stack_walk *w)
+{
+	__u64 fp = 0, pc = 0;
+
+	if (!w->fp && w->pointers) /* the ABI's mark of the outermost frame */
+		return SAMPLE_COMPLETE + 1;
+	if (w->fp < w->sp || w->fp - w->sp > POINTER_REACH || (w->fp & 7) ||
+	    !read_word(w->fp, &fp) || !read_word(w->fp + 8, &pc))
+		return -1;
+	w->sp = w->fp + 16;
+	w->fp = fp;
+	w->pc = pc;
+	w->pointers++;
+	return pc ? 0 : SAMPLE_COMPLETE + 1;
+}
+
+static __always_inline int leave_frame(struct stack_walk *w, __u32 end)
+{
+	int rc = step_by_pointer(w);
+
+	w->guessed = end == SAMPLE_NO_ROW;
+	w->end = rc < 0 ? end : rc ? (__u32)rc - 1 : SAMPLE_TOO_DEEP;
+	return rc != 0;
+}
+
 static long walk_frame(__u32 i, void *arg)
 {
 	struct stack_walk *w = arg;
@@ -166,26 +198,33 @@ static long walk_frame(__u32 i, void *arg)
 	w->end = SAMPLE_TOO_DEEP;
 	if (n >= SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX)
 		return 1;
-	w->sample->pcs[n] = w->pc;
-	w->depth++;
-	w->end = SAMPLE_NO_MAPPING;
 	__u32 at = (__u32)find_mapping(w->first, w->count, pc);
 	struct profile_mapping *mapping = bpf_map_lookup_elem(&mappings, &at);
-	if (!mapping)
-		return 1;
-	struct profile_module *module = bpf_map_lookup_elem(&modules, &mapping->module);
-	if (pc >= mapping->end || !module)
-		return 1;
+	struct profile_module *module =
+		mapping && pc < mapping->end
+			? bpf_map_lookup_elem(&modules, &mapping->module)
+			: NULL;
+	w->sample->pcs[n] = w->pc;
+	w->depth++;
+	if (!mapping || !module) {
+		__u32 guessed = w->guessed;
+		int rc = leave_frame(w, SAMPLE_NO_MAPPING);
+		if (guessed && w->end == SAMPLE_NO_MAPPING) {
+			w->depth--; /* it was no frame pointer that led here */
+			w->end = SAMPLE_NO_ROW;
+		}
+		return rc;
+	}
+	w->guessed = 0;
 	if (module->python) {
 		w->python = module->python;
 		w->python_base = mapping->base;
 	}
-	w->end = SAMPLE_NO_ROW;
 	at = (__u32)find_row(module->first, module->count, (__u32)(pc - mapping->base));
 	struct unwind_row *row = bpf_map_lookup_elem(&rows, &at);
-	if (!row)
-		return 1;
-	int end = step_frame(w, row);
+	int end = row ? step_frame(w, row) : SAMPLE_NO_ROW + 1;
+	if (end == SAMPLE_NO_ROW + 1)
+		return leave_frame(w, SAMPLE_NO_ROW);
 	w->end = end ? end - 1 : SAMPLE_TOO_DEEP;
 	return end != 0;
 }

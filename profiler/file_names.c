@@ -15,6 +15,7 @@
 #endif
 
 #include "lib/cleanup.h"
+#include "profiler/go_names.h"
 #include "profiler/readable_name.h"
 
 #define SYMBOLS_MAX (1u << 20)
@@ -140,6 +141,7 @@ void file_names_open(int fd, const char *debug_root, struct file_names *ret)
 					  SYMBOLS_MAX);
 		(void)symbols_add(&ret->symbols, ret->elf, SHT_DYNSYM, SYMBOLS_MAX);
 		add_embedded(ret);
+		(void)go_names_add(&ret->symbols, ret->elf, SYMBOLS_MAX);
 	}
 	symbols_sort(&ret->symbols);
 	if (dwarf || ret->debug)

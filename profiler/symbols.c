@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static int add_symbol(struct symbols *s, const GElf_Sym *sym, const char *name)
+int symbols_add_one(struct symbols *s, uint64_t address, uint64_t size,
+		    const char *name)
 {
 	if (s->count == s->room) {
 		size_t room = s->room ? s->room * 2 : 1024;
@@ -16,8 +17,8 @@ static int add_symbol(struct symbols *s, const GElf_Sym *sym, const char *name)
 		s->room = room;
 	}
 	s->all[s->count] = (struct symbol){
-		.address = sym->st_value,
-		.size = sym->st_size > UINT32_MAX ? UINT32_MAX : (uint32_t)sym->st_size,
+		.address = address,
+		.size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
 		.order = (uint32_t)s->count,
 		.name = name,
 	};
@@ -59,7 +60,7 @@ int symbols_add(struct symbols *s, Elf *elf, GElf_Word type, size_t most)
 			continue;
 		const char *name = elf_strptr(elf, head.sh_link, sym.st_name);
 		if (name && *name)
-			rc = add_symbol(s, &sym, name);
+			rc = symbols_add_one(s, sym.st_value, sym.st_size, name);
 	}
 	return rc < 0 ? rc : (int)(s->count - before);
 }

@@ -23,6 +23,8 @@ struct symbols {
 /* Those of the table of a type, SHT_SYMTAB or SHT_DYNSYM; at most most in all. Returns
  * how many came, or -ENOMEM. */
 int symbols_add(struct symbols *s, Elf *elf, GElf_Word type, size_t most);
+int symbols_add_one(struct symbols *s, uint64_t address, uint64_t size,
+		    const char *name);
 /* Before they are looked up */
 void symbols_sort(struct symbols *s);
 /* As it is in the file; NULL: none. */

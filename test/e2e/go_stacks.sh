@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Stacks of a Go program, which has no call frame information, by its frame pointers; a stripped one has its names.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+command -v go >/dev/null || skip_all "go is not installed"
+mkdir -p "$SCRATCH/go"
+cat >"$SCRATCH/go/main.go" <<'G'
+package main
+
+import "sort"
+
+type solver struct{ v []float64 }
+
+var sink float64
+
+//go:noinline
+func (s *solver) step(n int) float64 {
+	t := 0.0
+	for i := 0; i < n; i++ {
+		t += float64(i) * s.v[i%len(s.v)]
+	}
+	return t
+}
+
+//go:noinline
+func (s *solver) run(n int) float64 { return s.step(n) + s.step(n) }
+
+//go:noinline
+func order(n int) {
+	v := make([]int, n)
+	for i := range v {
+		v[i] = (i * 7919) % n
+	}
+	sort.Slice(v, func(a, b int) bool { return v[a] < v[b] })
+}
+
+func work() {
+	s := &solver{v: make([]float64, 100)}
+	for {
+		sink = s.run(300000)
+		order(20000)
+	}
+}
+
+func main() {
+	go work()
+	work()
+}
+G
+printf 'module example\n\ngo 1.18\n' >"$SCRATCH/go/go.mod"
+build_go() { # name flags
+	(cd "$SCRATCH/go" && GOCACHE="$BUILD/gocache" GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local go build -ldflags="$2" -o "$SCRATCH/$1" .) >"$SCRATCH/log" 2>&1
+}
+build_go whole "" && build_go stripped "-s -w" || skip_all "go cannot build here: $(tail -n 1 "$SCRATCH/log")"
+nm "$SCRATCH/whole" | awk '$2 ~ /[tT]/ { print $1 }' | sort -u >"$SCRATCH/addresses"
+names() { "$BUILD/file_names" "$SCRATCH/$1" /none <"$SCRATCH/addresses" | sed 's/.* < //; s/\.abi0$//'; }
+all=$(wc -l <"$SCRATCH/addresses") same=$(paste -d'\n' <(names whole) <(names stripped) | awk 'NR % 2 { a = $0; next } a == $0 && a != "" { n++ } END { print n + 0 }')
+ok "a stripped program's functions have their names ($same of $all)" test $((same * 100)) -ge $((all * 98))
+
+have_root || { tap_done; exit; }
+if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
+group=$parent/ceems_test_$$
+mkdir "$group" 2>/dev/null || { skip "stacks" "no control group can be made here"; tap_done; exit; }
+test_cleanup() { wait_for 20 rmdir "$group"; }
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none")
+[ -z "$why" ] || { skip "stacks" "this kernel does not let it: ${why#*msg=}"; tap_done; exit; }
+for p in whole stripped; do
+	(echo $BASHPID >"$group/cgroup.procs" && exec "$SCRATCH/$p") </dev/null >/dev/null 2>&1 &
+	program=$!
+	started $program
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=2s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
+	kill $program
+	wait $program 2>/dev/null
+	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") first=$(sed -n 's/.*first of a process \([0-9]*\).*/\1/p' "$SCRATCH/summary")
+	right=$(awk '/^runtime\.(goexit|mstart|mcall|morestack|rt0_go|asmcgocall)|^_rt0_amd64/ { n += $NF } END { print n + 0 }' "$SCRATCH/stacks")
+	ok "$p: there are samples (${samples:-none})" test "${samples:-0}" -ge 20
+	ok "$p: stacks reach their beginning ($right, and ${first:-0} from before it was known)" test $((right * 100)) -ge $(((${samples:-1} - ${first:-0}) * 95)) || sort -t' ' -k2 -rn "$SCRATCH/stacks" | grep -v ^runtime.goexit | head -n 5 >&2
+	like "$p: they are its calls" "$(cat "$SCRATCH/stacks")" 'main\.work;main\.\(\*solver\)\.run;main\.\(\*solver\)\.step [0-9]'
+done
+tap_done
