@@ -14,10 +14,12 @@
 #include <sys/syscall.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/fd_pass.h"
 #include "lib/sandbox.h"
 #include "profiler/elf_file.h"
 #include "profiler/file_names.h"
+#include "profiler/perf_map.h"
 #include "profiler/python_layout.h"
 #include "profiler/reader_message.h"
 #include "profiler/unwind_table.h"
@@ -31,6 +33,8 @@ struct file_reader {
 	int fd;
 	struct file_names names;
 	bool named;
+	struct perf_map map;
+	time_t map_read_s;
 };
 
 static int limit_resources(void)
@@ -132,6 +136,23 @@ static int answer_names(int socket, struct file_reader *r, uint64_t address)
 			    NULL, 0, 0);
 }
 
+static int answer_jit_name(int socket, struct file_reader *r, uint64_t address)
+{
+	struct reader_names a = {.count = 0};
+	time_t now_s = (time_t)(clock_boottime_ns() / NSEC_PER_SEC);
+
+	perf_map_find(&r->map, address, &a);
+	/* it grows as the program runs */
+	if (!a.count && r->map_read_s != now_s) {
+		r->map_read_s = now_s;
+		if (perf_map_read(r->fd, &r->map) < 0)
+			perf_map_free(&r->map);
+		perf_map_find(&r->map, address, &a);
+	}
+	return fd_pass_send(socket, &a, offsetof(struct reader_names, text) + a.len,
+			    NULL, 0, 0);
+}
+
 void file_reader_main(int socket, const void *arg)
 {
 	const struct reader_setup *setup = arg;
@@ -148,9 +169,13 @@ void file_reader_main(int socket, const void *arg)
 		return;
 	r.fd = fds[0];
 	while (recv(socket, &q, sizeof(q), 0) == (ssize_t)sizeof(q)) {
-		int rc = q.ask == READER_TABLE   ? answer_table(socket, &r, &q)
-			 : q.ask == READER_NAMES ? answer_names(socket, &r, q.address)
-						 : -EINVAL;
+		int rc = -EINVAL;
+		if (q.ask == READER_TABLE)
+			rc = answer_table(socket, &r, &q);
+		else if (q.ask == READER_NAMES)
+			rc = answer_names(socket, &r, q.address);
+		else if (q.ask == READER_JIT)
+			rc = answer_jit_name(socket, &r, q.address);
 		if (rc < 0)
 			break;
 	}

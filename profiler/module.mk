@@ -25,6 +25,7 @@ libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/name_cache.c
 libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/output.c
+libprofiler_SRCS += profiler/perf_map.c
 libprofiler_SRCS += profiler/pprof.c
 libprofiler_SRCS += profiler/process_maps.c
 libprofiler_SRCS += profiler/push.c

@@ -250,10 +250,10 @@ static bool names_good(const struct reader_names *a, size_t len)
 	return ends == a->count && (!a->len || a->text[a->len - 1] == '\0');
 }
 
-int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
-		      struct reader_names *ret)
+static int ask_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask,
+		     uint64_t address, struct reader_names *ret)
 {
-	const struct reader_request q = {.ask = READER_NAMES, .address = address};
+	const struct reader_request q = {.ask = ask, .address = address};
 	uint64_t begin = clock_boottime_ns();
 	struct reader_child *c = NULL;
 
@@ -272,6 +272,20 @@ int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 	if (c->busy_ns > RETIRE_NS)
 		drop_child(r, c);
 	return 0;
+}
+
+int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
+		      struct reader_names *ret)
+{
+	return ask_names(r, fd, uid, READER_NAMES, address, ret);
+}
+
+int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t address,
+			 struct reader_names *ret)
+{
+	ret->count = 0;
+	return must_wait(r, uid) ? -EBUSY
+				 : ask_names(r, fd, uid, READER_JIT, address, ret);
 }
 
 /* ---- all ------------------------------------------------------------------------- */

@@ -34,6 +34,9 @@ int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
  * errors. */
 int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 		      struct reader_names *ret);
+/* The same of a perf map (perf_map.h). -EBUSY: the user has to wait. */
+int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t address,
+			 struct reader_names *ret);
 /* To be called before the descriptor is closed: a child that has the file ends. */
 void reader_forget_file(struct reader *r, int fd);
 

@@ -20,7 +20,8 @@ struct reader_setup {
 
 enum reader_ask {
 	READER_TABLE, /* its segments and rows */
-	READER_NAMES  /* of an address */
+	READER_NAMES, /* of an address */
+	READER_JIT    /* likewise, of a perf map */
 };
 
 struct reader_request {

@@ -605,10 +605,13 @@ admission_review_test_LIBS := libadmission libhttp libconf libbase
 admission_review_test_PKGS := json-c libcurl yaml-0.1
 endif
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
-TESTS += reader_test readable_name_test python_layout_test
+TESTS += reader_test readable_name_test python_layout_test reader_files_test
 reader_test_LIBS := libprofiler libbase
 reader_test_PKGS := $(libprofiler_USES)
 reader_test_LDLIBS := $(libprofiler_NEEDS)
+reader_files_test_LIBS := libprofiler libbase
+reader_files_test_PKGS := $(libprofiler_USES)
+reader_files_test_LDLIBS := $(libprofiler_NEEDS)
 python_layout_test_LIBS := libprofiler libbase
 python_layout_test_PKGS := $(libprofiler_USES)
 python_layout_test_LDLIBS := $(libprofiler_NEEDS)
