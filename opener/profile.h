@@ -41,6 +41,10 @@ int profile_copy_maps(int process, struct err *err);
 int profile_open_file(int process, uint64_t start, uint64_t end,
 		      struct profile_file *ret, struct err *err);
 
+/* Its perf map, which has to be uid's. -EPERM: another user's, or it has other names;
+ * -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
+int profile_open_perf_map(int process, uint32_t uid, struct err *err);
+
 /* Answers a ceems-profiler on link until that end is closed. Opens users' files in
  * processes of its own (profile_worker.h). any_process: also those of no unit. */
 int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process);

@@ -2,15 +2,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/parse.h"
 #include "opener/profile.h"
 
 #define CGROUP_BYTES 16384
@@ -105,5 +108,53 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 		.changed_s = st.st_ctim.tv_sec,
 		.changed_ns = st.st_ctim.tv_nsec,
 	};
+	return steal_fd(&fd);
+}
+
+/* What the process itself calls its number: the last one of "NSpid:" */
+static int own_number(int process, uint32_t *ret, struct err *err)
+{
+	char text[4096], *line, *last;
+
+	ssize_t n = fs_read_at(process, "status", text, sizeof(text), err);
+	if (n < 0)
+		return (int)n;
+	line = strstr(text, "\nNSpid:");
+	if (!line)
+		return err_set(err, -ENODATA, "status: no NSpid");
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	last = strrchr(line, '\t');
+	return last && parse_u32(last + 1, ret) == 0
+		       ? 0
+		       : err_set(err, -EINVAL, "status: NSpid is no number");
+}
+
+int profile_open_perf_map(int process, uint32_t uid, struct err *err)
+{
+	const struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
+	};
+	char path[32];
+	struct stat st;
+	uint32_t number = 0;
+
+	int rc = own_number(process, &number, err);
+	if (rc < 0)
+		return rc;
+	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", number);
+	auto_close int root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd =
+		root < 0 ? -1
+			 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "%s: no regular file", path);
+	if (st.st_uid != uid || st.st_nlink != 1)
+		return err_set(err, -EPERM, "%s: not the process's own", path);
+	if (st.st_size > PROFILE_PERF_MAP_MAX)
+		return err_set(err, -EFBIG, "%s: more than %u bytes", path,
+			       PROFILE_PERF_MAP_MAX);
 	return steal_fd(&fd);
 }

@@ -72,6 +72,7 @@ static int answer_request(struct profile_server *s, const struct profile_request
 		break;
 	case PROFILE_REQUEST_MAPS:
 	case PROFILE_REQUEST_FILE:
+	case PROFILE_REQUEST_PERF_MAP:
 		profile_worker_ask(&s->worker, r, &a, &fd);
 		break;
 	default:

@@ -37,6 +37,10 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 		a->uid = profile_owner(process);
 		return profile_copy_maps(process, err);
 	}
+	if (r->kind == PROFILE_REQUEST_PERF_MAP) {
+		a->uid = profile_owner(process);
+		return profile_open_perf_map(process, a->uid, err);
+	}
 	return profile_open_file(process, r->start, r->end, &a->file, err);
 }
 

@@ -109,6 +109,19 @@ int door_maps(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err)
 	return fds[0];
 }
 
+int door_perf_map(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_PERF_MAP, .pid = pid};
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	int rc = ask_opener(d, &r, 1, fds, &a, err);
+
+	if (rc < 0)
+		return rc;
+	*ret_uid = a.uid;
+	return fds[0];
+}
+
 int door_file(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
 	      struct profile_file *ret, struct err *err)
 {

@@ -30,6 +30,7 @@ void modules_free(struct modules *m)
 	free(m->all);
 	name_cache_free(&m->names);
 	python_codes_free(&m->codes);
+	jit_maps_free(&m->jit, m->reader);
 	*m = (struct modules){.reader = m->reader};
 }
 

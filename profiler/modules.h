@@ -9,6 +9,7 @@
 #include "lib/err.h"
 #include "lib/records/profile_request.h"
 #include "lib/records/profile_sample.h"
+#include "profiler/jit_maps.h"
 #include "profiler/name_cache.h"
 #include "profiler/python_codes.h"
 #include "profiler/reader.h"
@@ -51,6 +52,7 @@ struct modules {
 	struct name_cache names;
 	uint32_t python_count;
 	struct python_codes codes;
+	struct jit_maps jit;
 	uint64_t pythons_refused; /* files with a Python of no version that is known */
 	uint64_t without_rows; /* files that had none, or for which there was no room */
 	uint64_t evictions;

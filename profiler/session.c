@@ -124,15 +124,21 @@ static struct known_process *find_process_of(struct session *s,
 	return k && k->pid ? k : NULL;
 }
 
-static uint64_t frame_of(struct session *s, const struct known_process *k, uint64_t pc,
-			 bool call)
+static uint64_t frame_of(struct session *s, const struct known_process *k,
+			 uint32_t process, uint64_t pc, bool call)
 {
 	/* a call may be the last instruction of its function */
 	const struct profile_mapping *m =
 		k ? tables_mapping(&s->tables, k, call ? pc - 1 : pc) : NULL;
 
-	if (!m)
-		return FRAME(FRAME_UNKNOWN, pc);
+	if (!m) {
+		int name = k ? jit_maps_find(&s->modules.jit, s->config.door,
+					     s->config.reader, process,
+					     call ? pc - 1 : pc, now_s())
+			     : -ENOENT;
+		return name < 0 ? FRAME(FRAME_UNKNOWN, pc)
+				: FRAME(FRAME_JIT, (uint32_t)name);
+	}
 	s->modules.all[m->module].seen_s = now_s();
 	return FRAME(m->module, (call ? pc - 1 : pc) - m->base);
 }
@@ -164,7 +170,8 @@ static void take_stack(struct session *s, const struct profile_sample *sample)
 		to->frames[n++] = FRAME(FRAME_KERNEL, sample->pcs[i]);
 	for (uint32_t i = 0; i < sample->frames; i++)
 		to->frames[n++] =
-			frame_of(s, k, sample->pcs[sample->kernel_frames + i], i > 0);
+			frame_of(s, k, sample->process,
+				 sample->pcs[sample->kernel_frames + i], i > 0);
 	for (uint32_t i = 0; i < sample->python_frames; i++)
 		to->frames[n++] = python_frame_of(s, sample, i);
 	to->count = n;
@@ -183,6 +190,7 @@ static void take_record(void *arg, const void *data, size_t size)
 		return;
 	switch (sample->kind) {
 	case PROFILE_EXEC:
+		jit_maps_forget(&s->modules.jit, s->config.reader, sample->process);
 		tables_forget(&s->tables, sample->process);
 		learn_queue_put(&s->queue, sample->process, clock_boottime_ns());
 		break;
@@ -191,6 +199,7 @@ static void take_record(void *arg, const void *data, size_t size)
 		break;
 	case PROFILE_EXIT:
 		learn_queue_drop(&s->queue, sample->process);
+		jit_maps_forget(&s->modules.jit, s->config.reader, sample->process);
 		tables_forget(&s->tables, sample->process);
 		break;
 	case PROFILE_PYTHON:

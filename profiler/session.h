@@ -19,7 +19,13 @@ struct session;
 #define FRAME_MODULE(frame) ((unsigned)((frame) >> 48))
 #define FRAME_OFFSET(frame) ((frame) & ~UINT64_C(0) >> 16)
 #define FRAME(module, offset) ((uint64_t)(module) << 48 | FRAME_OFFSET(offset))
-enum { FRAME_KERNEL = 0xffff, FRAME_UNKNOWN = 0xfffe, FRAME_PYTHON = 0xfffd };
+enum {
+	FRAME_KERNEL = 0xffff,
+	FRAME_UNKNOWN = 0xfffe,
+	FRAME_PYTHON = 0xfffd,
+	FRAME_JIT = 0xfffc
+};
+/* FRAME_JIT: number of a name (jit_maps.h). */
 /* FRAME_PYTHON: number of a name (python_codes.h), and whether it begins a call of the
  * interpreter's loop. These frames come behind all others. */
 #define FRAME_PYTHON_ENTRY (UINT64_C(1) << 40)

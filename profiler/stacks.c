@@ -51,6 +51,11 @@ static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t fra
 	struct name_list list;
 	int rc = 0;
 
+	if (module == FRAME_JIT) {
+		const char *name =
+			jit_maps_name(&m->jit, (uint32_t)FRAME_OFFSET(frame));
+		return add_text(s, scratch, name ? name : "[unknown]");
+	}
 	if (module >= m->count || !m->all[module].name)
 		return add_text(s, scratch, "[unknown]");
 	if (!modules_find_names(m, module, FRAME_OFFSET(frame), &list)) {

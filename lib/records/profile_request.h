@@ -17,6 +17,8 @@
 /* A file that has not opened by then lies on a server that does not answer. */
 #define PROFILE_REQUEST_OPEN_MS 500u
 
+#define PROFILE_PERF_MAP_MAX (64u << 20)
+
 enum profile_request_kind {
 	/* Loads the kernel program, in place of an earlier one: PROFILE_FDS
 	 * descriptors. It runs until they are closed. */
@@ -31,6 +33,10 @@ enum profile_request_kind {
 	 * its descriptor, for reading. -ETIMEDOUT: it does not open, which makes the
 	 * opener wait for PROFILE_REQUEST_OPEN_MS. */
 	PROFILE_REQUEST_FILE,
+	/* The process's /tmp/perf-PID.map, by its own root and number: a regular file
+	 * of its own user's, no link, at most PROFILE_PERF_MAP_MAX: its descriptor, for
+	 * reading. Same wait. */
+	PROFILE_REQUEST_PERF_MAP,
 	PROFILE_REQUEST_KINDS
 };
 
@@ -75,8 +81,8 @@ struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */
 	uint32_t fds;
-	uint32_t uid;                          /* of MAPS: whose process it is */
-	struct profile_file file;              /* of FILE */
+	uint32_t uid;             /* of MAPS and PERF_MAP: whose process it is */
+	struct profile_file file; /* of FILE */
 	char text[PROFILE_REQUEST_TEXT_BYTES]; /* why not, on one line */
 };
 
