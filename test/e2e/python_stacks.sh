@@ -51,7 +51,7 @@ chain = re.compile(r"^((_bootstrap;_bootstrap_inner;run)|<module>)(;main(;run(;s
 for line in open(sys.argv[1]):
     stack, n = line.rsplit(" ", 1)
     frames = stack.split(";")
-    if frames[0] == "[kernel]" or len(frames) < 3: # from before the process was known
+    if not re.match("_start|_?_?clone|start_thread", frames[0]): # from before the process was known
         continue
     names = [m.group(1).split(".")[-1] for m in map(frame.match, frames) if m]
     good = bool(chain.match(";".join(names)))
@@ -68,7 +68,7 @@ print(right, wrong)
 P
 seen=""
 look_at() { # interpreter
-	local real version program right wrong
+	local real version program right wrong all first
 	real=$(readlink -f "$1")
 	case " $seen " in *" $real "*) return ;; esac
 	seen="$seen $real"
@@ -83,7 +83,9 @@ look_at() { # interpreter
 	wait $program 2>/dev/null
 	wait_for 20 test -z "$(cat "$group/cgroup.procs")"
 	read -r right wrong < <("$python" "$SCRATCH/judge.py" "$SCRATCH/stacks" 2>"$SCRATCH/wrong")
+	all=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") first=$(sed -n 's/.*first of a process \([0-9]*\).*/\1/p' "$SCRATCH/summary")
 	ok "Python $version: there are stacks ($right)" test "${right:-0}" -ge 20
+	ok "Python $version: all but the first of a process were looked at" test $(((right + wrong) * 100)) -ge $(((${all:-1} - ${first:-0}) * 95))
 	ok "Python $version: its functions are where they were called ($wrong are not)" test $((${right:-0} * 100)) -ge $(((${right:-0} + ${wrong:-1}) * 95)) || head -n 3 "$SCRATCH/wrong" >&2
 }
 python=$(command -v python3) || skip_all "python3 is not installed"
