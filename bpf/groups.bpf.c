@@ -29,15 +29,23 @@ MAPPED_ARRAY_MAP(events, __u64);
 
 MAPPED_ARRAY_MAP(control, struct group_control);
 
-/* For the distance of a CPU's copy of per-CPU data */
+/* For the distance of a CPU's copy of per-CPU data: a map of ours, or any per-CPU
+ * object of the kernel's */
 PERCPU_ARRAY_MAP(own_percpu, __u64);
+extern const struct rq runqueues __ksym __weak;
 
 ARRAY_MAP(scratch, __u64);
 
+/* A store into a map and back makes a plain number of a pointer. */
+static __always_inline __u64 number_of(__u64 *number, const void *pointer)
+{
+	*(volatile __u64 *)number = (__u64)pointer;
+	return *(volatile __u64 *)number;
+}
+
 /* How far a CPU's copy of any per-CPU object is from its per-CPU pointer: as far as our
- * own map's is, so that no kernel symbol is needed. A store into a map and back makes
- * plain numbers of pointers. */
-static __noinline __u64 percpu_distance(__u32 cpu)
+ * own map's is, so that no kernel symbol is needed. Linux 5.19 */
+static __noinline __u64 distance_by_map(__u32 cpu)
 {
 	__u32 zero = 0;
 	__u64 *number = bpf_map_lookup_elem(&scratch, &zero);
@@ -46,12 +54,29 @@ static __noinline __u64 percpu_distance(__u32 cpu)
 
 	if (!number || !copy)
 		return 0;
-	*(volatile __u64 *)number = (__u64)&own_percpu;
 	bpf_probe_read_kernel(&pointer, sizeof(pointer),
-			      (void *)(*(volatile __u64 *)number +
+			      (void *)(number_of(number, &own_percpu) +
 				       bpf_core_field_offset(struct bpf_array, pptrs)));
-	*(volatile __u64 *)number = (__u64)copy;
-	return *(volatile __u64 *)number - pointer;
+	return number_of(number, copy) - pointer;
+}
+
+/* As far as that of the kernel's run queues. Linux 5.10, where its symbols have
+ * addresses (CONFIG_KALLSYMS_ALL) */
+static __noinline __u64 distance_by_symbol(__u32 cpu)
+{
+	__u32 zero = 0;
+	__u64 *number = bpf_map_lookup_elem(&scratch, &zero);
+	const void *copy = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	if (!number || !copy)
+		return 0;
+	__u64 at = number_of(number, copy);
+	return at - number_of(number, &runqueues);
+}
+
+static __always_inline __u64 percpu_distance(__u32 cpu, bool by_symbol)
+{
+	return by_symbol ? distance_by_symbol(cpu) : distance_by_map(cpu);
 }
 
 static struct cgroup_subsys_state *memory_of(struct cgroup *cgrp)
@@ -221,14 +246,15 @@ struct cpu_time {
 };
 
 /* v1: charged up the tree. */
-static void read_cpuacct(struct cgroup_subsys_state *css, struct cpu_time *t)
+static __always_inline void read_cpuacct(struct cgroup_subsys_state *css,
+					 bool by_symbol, struct cpu_time *t)
 {
 	struct cpuacct *acct = (struct cpuacct *)css; /* css is its first member */
 	__u64 usage = (__u64)BPF_CORE_READ(acct, cpuusage);
 	__u64 stat = (__u64)BPF_CORE_READ(acct, cpustat);
 
 	for (__u32 cpu = 0; cpu < CPUS_MAX && cpu < possible_cpus; cpu++) {
-		__u64 distance = percpu_distance(cpu), ns = 0;
+		__u64 distance = percpu_distance(cpu, by_symbol), ns = 0;
 		struct kernel_cpustat ticks = {};
 		bpf_probe_read_kernel(&ns, sizeof(ns), (void *)(usage + distance));
 		bpf_probe_read_kernel(&ticks, (CPUTIME_IRQ + 1) * sizeof(__u64),
@@ -243,14 +269,15 @@ static void read_cpuacct(struct cgroup_subsys_state *css, struct cpu_time *t)
 
 /* v2: each CPU's own part of this group alone; what has been flushed into the group is
  * late, and may not include what its children had. */
-static void read_base_stat(struct cgroup *cgrp, struct cpu_time *t)
+static __always_inline void read_base_stat(struct cgroup *cgrp, bool by_symbol,
+					   struct cpu_time *t)
 {
 	bool now = bpf_core_field_exists(struct cgroup, rstat_base_cpu);
 	__u64 base = now ? (__u64)BPF_CORE_READ(cgrp, rstat_base_cpu)
 			 : (__u64)BPF_CORE_READ((struct cgroup___old *)cgrp, rstat_cpu);
 
 	for (__u32 cpu = 0; cpu < CPUS_MAX && cpu < possible_cpus; cpu++) {
-		void *copy = (void *)(base + percpu_distance(cpu));
+		void *copy = (void *)(base + percpu_distance(cpu, by_symbol));
 		struct cgroup_rstat_base_cpu *p = copy;
 		struct cgroup_rstat_cpu___old *q = copy;
 		if (now) {
@@ -302,8 +329,8 @@ static void end_slot(struct cgroup *cgrp, struct group_slot *s, __u32 slot)
 	}
 }
 
-static void add_cpu_time(struct cgroup *cgrp, struct group_slot *s, enum part part,
-			 bool own)
+static __always_inline void add_cpu_time(struct cgroup *cgrp, struct group_slot *s,
+					 enum part part, bool own, bool by_symbol)
 {
 	struct cgroup_subsys_state *acct = s->hierarchy ? cpuacct_of(cgrp) : NULL;
 	struct cpu_time t = {0};
@@ -311,9 +338,9 @@ static void add_cpu_time(struct cgroup *cgrp, struct group_slot *s, enum part pa
 	if (s->hierarchy && (!own || !acct))
 		return;
 	if (acct)
-		read_cpuacct(acct, &t);
+		read_cpuacct(acct, by_symbol, &t);
 	else
-		read_base_stat(cgrp, &t);
+		read_base_stat(cgrp, by_symbol, &t);
 	s->has |= GROUP_SLOT_CPU;
 	if (part == PART_STEPD) {
 		s->stepd_cpu_ns += t.total;
@@ -347,8 +374,7 @@ static bool find_group(struct cgroup *cgrp, __u32 hierarchy, struct group *ret)
 	return false;
 }
 
-SEC("tp_btf/cgroup_rmdir")
-int BPF_PROG(group_removed, struct cgroup *cgrp)
+static __always_inline int remove_group(struct cgroup *cgrp, bool by_symbol)
 {
 	struct group_key key;
 	struct group group;
@@ -363,12 +389,25 @@ int BPF_PROG(group_removed, struct cgroup *cgrp)
 	bool own = s->cgroup == key.id;
 	struct cgroup_subsys_state *memory =
 		own || s->hierarchy ? memory_of(cgrp) : NULL;
-	add_cpu_time(cgrp, s, group.part, own);
+	add_cpu_time(cgrp, s, group.part, own, by_symbol);
 	if (memory)
 		read_oom_kills(memory, s);
 	if (own)
 		end_slot(cgrp, s, group.slot);
 	return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(group_removed, struct cgroup *cgrp)
+{
+	return remove_group(cgrp, false);
+}
+
+/* In its place where the kernel has no bpf_map_lookup_percpu_elem() */
+SEC("?tp_btf/cgroup_rmdir")
+int BPF_PROG(group_removed_by_symbol, struct cgroup *cgrp)
+{
+	return remove_group(cgrp, true);
 }
 
 char LICENSE[] SEC("license") = "GPL";

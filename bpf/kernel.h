@@ -275,6 +275,11 @@ struct tcp_sock {
 	__u64 bytes_retrans;
 };
 
+/* kernel/sched/sched.h; a name for libbpf to compare */
+struct rq {
+	unsigned int nr_running;
+};
+
 struct bpf_array {
 	void *pptrs[1];
 };

@@ -229,12 +229,9 @@ static int size_maps(struct groups_bpf *s, uint32_t slots)
 	return rc;
 }
 
-int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
-		struct err *err)
+static int load_programs(struct groups *g, bool by_symbol, struct err *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
-
-	*g = (struct groups){.slots = slots};
 	int rc = load_prepare(err);
 	if (rc < 0)
 		return rc;
@@ -242,16 +239,27 @@ int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 	if (!s)
 		return load_refused(err, -errno, "open the program");
 	g->skeleton = s;
-	rc = size_maps(s, slots);
+	rc = size_maps(s, g->slots);
+	if (!rc)
+		rc = bpf_program__set_autoload(s->progs.group_removed, !by_symbol);
+	if (!rc)
+		rc = bpf_program__set_autoload(s->progs.group_removed_by_symbol,
+					       by_symbol);
 	if (!rc)
 		rc = groups_bpf__load(s);
-	if (rc < 0)
-		return load_refused(err, rc, "load the program");
+	return rc < 0 ? load_refused(err, rc, "load the program") : 0;
+}
+
+static int attach_programs(struct groups *g, bool by_symbol, int cgroupfd, int procfd,
+			   struct err *err)
+{
+	struct groups_bpf *s = g->skeleton;
+
 	g->fds[GROUP_FD_SLOTS] = bpf_map__fd(s->maps.slots);
 	g->fds[GROUP_FD_FREE] = bpf_map__fd(s->maps.free_slots);
 	g->fds[GROUP_FD_EVENTS] = bpf_map__fd(s->maps.events);
 	g->fds[GROUP_FD_CONTROL] = bpf_map__fd(s->maps.control);
-	rc = fill_maps(g, cgroupfd, procfd, err);
+	int rc = fill_maps(g, cgroupfd, procfd, err);
 	if (rc < 0)
 		return rc;
 	rc = groups_bpf__attach(s);
@@ -260,8 +268,34 @@ int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 	g->gone = groups_drop_gone(g, cgroupfd, procfd);
 	g->groups_map = bpf_map__fd(s->maps.groups);
 	g->fds[GROUP_FD_MADE] = bpf_link__fd(s->links.group_made);
-	g->fds[GROUP_FD_REMOVED] = bpf_link__fd(s->links.group_removed);
+	g->fds[GROUP_FD_REMOVED] = bpf_link__fd(
+		by_symbol ? s->links.group_removed_by_symbol : s->links.group_removed);
 	return 0;
+}
+
+int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
+		struct err *err)
+{
+	struct err why;
+
+	*g = (struct groups){.slots = slots};
+	int rc = load_programs(g, false, err);
+	if (rc == 0)
+		return attach_programs(g, false, cgroupfd, procfd, err);
+	groups_close(g);
+	/* if that is refused, too, the first reason is the better one */
+	if (rc == -EPERM || groups_open_by_symbol(g, cgroupfd, procfd, slots, &why) < 0)
+		return rc;
+	return 0;
+}
+
+int groups_open_by_symbol(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
+			  struct err *err)
+{
+	*g = (struct groups){.slots = slots};
+	int rc = load_programs(g, true, err);
+
+	return rc < 0 ? rc : attach_programs(g, true, cgroupfd, procfd, err);
 }
 
 void groups_close(struct groups *g)

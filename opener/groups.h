@@ -23,6 +23,10 @@ struct groups {
  * v1. -EPERM, -ENOENT and the like: what the kernel refuses, in one line of text. */
 int groups_open(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
 		struct err *err);
+/* The same as groups_open() does it where the kernel lacks bpf_map_lookup_percpu_elem()
+ * (below 5.19) */
+int groups_open_by_symbol(struct groups *g, int cgroupfd, int procfd, uint32_t slots,
+			  struct err *err);
 /* Gives the slots back of adopted steps whose groups are not there any more and of
  * whose end the programs did not tell: they ended before these were attached.
  * groups_open() calls it, before anybody else has the maps. Returns
