@@ -76,11 +76,13 @@ static int visit_entry(struct adoption *a, int dirfd, const char *name, size_t l
 		openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0; /* it has just vanished */
+	/* a user's own subtree, of which they make as many groups as they like: what is
+	 * below a step counts for it without an entry of its own */
+	if (st.st_uid != 0)
+		return 0;
 	bool step = !below && is_followed(a, name, len);
 	/* elsewhere the name is a user's */
 	stepd = stepd || (below == 1 && !a->hierarchy && strcmp(name, "slurm") == 0);
-	if (step && st.st_uid != 0)
-		return 0; /* a user's own subtree */
 	if (step || below) {
 		struct adopted_group group = {
 			.id = st.st_ino,

@@ -109,6 +109,29 @@ static void pods_are_followed_too(void **state)
 	assert_int_equal(below, 3);
 }
 
+/* Who has been given a subtree can make more groups than are visited. */
+static void groups_that_users_make_are_not_visited(void **state)
+{
+	char path[256];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	scratch_make(tree);
+	put_file("cgroup.controllers", "cpu memory\n");
+	make_path("system.slice/slurmstepd.scope/job_1/step_0/user/task_0/own");
+	make_path("user.slice/own/step_5/task_0");
+	(void)snprintf(path, sizeof(path),
+		       "%s/system.slice/slurmstepd.scope/job_1/step_0/user/task_0/own",
+		       tree);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	(void)snprintf(path, sizeof(path), "%s/user.slice/own", tree);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	walk_tree();
+	assert_int_equal(steps, 1);
+	assert_int_equal(below, 2);
+}
+
 static void each_hierarchy_of_v1_is_walked(void **state)
 {
 	(void)state;
@@ -146,6 +169,7 @@ int main(void)
 		cmocka_unit_test(groups_of_v2_are_told_apart),
 		cmocka_unit_test(virtual_machines_are_followed_too),
 		cmocka_unit_test(pods_are_followed_too),
+		cmocka_unit_test(groups_that_users_make_are_not_visited),
 		cmocka_unit_test(each_hierarchy_of_v1_is_walked),
 		cmocka_unit_test(controllers_in_one_hierarchy_are_walked_once),
 	};
