@@ -73,3 +73,34 @@ ssize_t fd_pass_receive(int link, void *data, size_t size, int *fds,
 		close(fds[--*ret_count]);
 	return -EMSGSIZE;
 }
+
+int fd_pass_shelve(int fd)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	int rc = fd_pass_send(pair[1], "", 1, &fd, 1, MSG_DONTWAIT);
+	close(pair[1]);
+	if (rc < 0) {
+		close(pair[0]);
+		return rc;
+	}
+	return pair[0];
+}
+
+int fd_pass_take_from(int shelf)
+{
+	int fds[FD_PASS_MAX];
+	unsigned count = 0;
+	char byte;
+
+	/* looked at, not received: there it stays, and this is another descriptor */
+	ssize_t n =
+		fd_pass_receive(shelf, &byte, 1, fds, &count, MSG_PEEK | MSG_DONTWAIT);
+	if (n < 0)
+		return (int)n;
+	while (count > 1)
+		close(fds[--count]);
+	return count ? fds[0] : -EAGAIN;
+}

@@ -37,11 +37,16 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 		a->uid = profile_owner(process);
 		return profile_copy_maps(process, err);
 	}
-	if (r->kind == PROFILE_REQUEST_PERF_MAP) {
-		a->uid = profile_owner(process);
-		return profile_open_perf_map(process, a->uid, err);
-	}
-	return profile_open_file(process, r->start, r->end, &a->file, err);
+	a->uid = profile_owner(process);
+	auto_close int fd =
+		r->kind == PROFILE_REQUEST_PERF_MAP
+			? profile_open_perf_map(process, a->uid, err)
+			: profile_open_file(process, r->start, r->end, &a->file, err);
+	if (fd < 0)
+		return fd;
+	/* only this process and a reader close a user's file */
+	rc = fd_pass_shelve(fd);
+	return rc < 0 ? err_set(err, rc, "shelve a file: %s", strerror(-rc)) : rc;
 }
 
 static void run_worker(const struct profile_worker *w, int link)

@@ -167,7 +167,11 @@ void file_reader_main(int socket, const void *arg)
 		return;
 	if (fd_pass_receive(socket, &byte, 1, fds, &count, 0) != 1 || !count)
 		return;
-	r.fd = fds[0];
+	r.fd = fd_pass_take_from(fds[0]);
+	if (r.fd == -ENOTSOCK)
+		r.fd = fds[0];
+	if (r.fd < 0)
+		return;
 	while (recv(socket, &q, sizeof(q), 0) == (ssize_t)sizeof(q)) {
 		int rc = -EINVAL;
 		if (q.ask == READER_TABLE)

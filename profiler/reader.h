@@ -25,9 +25,10 @@ int reader_start(struct reader **ret, struct err *err);
 void reader_end(struct reader *r); /* accepts NULL */
 struct reader_counts reader_get_counts(const struct reader *r);
 
-/* The segments of an open file, and at most most rows for the kernel program, into
- * rows. uid: whose process maps it. -ENOEXEC: no ELF file; -ETIMEDOUT, -EPIPE, -EPROTO:
- * the child was lost; -EBUSY: the user has to wait. */
+/* The segments of an open file, or of one on a shelf (lib/fd_pass.h), and at most most
+ * rows for the kernel program, into rows. uid: whose process maps it. -ENOEXEC: no ELF
+ * file; -ETIMEDOUT, -EPIPE, -EPROTO: the child was lost; -EBUSY: the user has to wait.
+ */
 int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 		      struct unwind_row *rows, struct reader_table *ret);
 /* What the functions at an address of the file are called; count 0: nothing. Same

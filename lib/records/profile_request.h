@@ -29,9 +29,9 @@ enum profile_request_kind {
 	/* /proc/PID/maps of a process that is in the group numbered cgroup or below:
 	 * its descriptor, for reading */
 	PROFILE_REQUEST_MAPS,
-	/* The file that the same process has mapped from start to end, a regular one:
-	 * its descriptor, for reading. -ETIMEDOUT: it does not open, which makes the
-	 * opener wait for PROFILE_REQUEST_OPEN_MS. */
+	/* The file that the same process has mapped from start to end, a regular one,
+	 * open for reading, on a shelf (lib/fd_pass.h). -ETIMEDOUT: it does not open,
+	 * which makes the opener wait for PROFILE_REQUEST_OPEN_MS. */
 	PROFILE_REQUEST_FILE,
 	/* The process's /tmp/perf-PID.map, by its own root and number: a regular file
 	 * of its own user's, no link, at most PROFILE_PERF_MAP_MAX: its descriptor, for
