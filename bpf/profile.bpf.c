@@ -64,9 +64,8 @@ struct stack_walk {
 	__u32 depth;
 	__u32 end;
 	__u32 pointers; /* steps by a frame pointer */
-	__u32 guessed; /* the frame was found by a frame pointer, in a file without rows
-			*/
-	__u32 python;  /* the interpreter that a frame is in, struct profile_module */
+	__u32 guessed;  /* a frame pointer led here: why, + 1 */
+	__u32 python;   /* the interpreter that a frame is in, profile_module */
 	__u64 python_base;
 };
 
@@ -172,18 +171,20 @@ static __always_inline int step_by_pointer(struct stack_walk *w)
 	if (w->fp < w->sp || w->fp - w->sp > POINTER_REACH || (w->fp & 7) ||
 	    !read_word(w->fp, &fp) || !read_word(w->fp + 8, &pc))
 		return -1;
+	if (!pc)
+		return w->pointers ? SAMPLE_COMPLETE + 1 : -1;
 	w->sp = w->fp + 16;
 	w->fp = fp;
 	w->pc = pc;
 	w->pointers++;
-	return pc ? 0 : SAMPLE_COMPLETE + 1;
+	return 0;
 }
 
 static __always_inline int leave_frame(struct stack_walk *w, __u32 end)
 {
 	int rc = step_by_pointer(w);
 
-	w->guessed = end == SAMPLE_NO_ROW;
+	w->guessed = end + 1;
 	w->end = rc < 0 ? end : rc ? (__u32)rc - 1 : SAMPLE_TOO_DEEP;
 	return rc != 0;
 }
@@ -211,7 +212,7 @@ static long walk_frame(__u32 i, void *arg)
 		int rc = leave_frame(w, SAMPLE_NO_MAPPING);
 		if (guessed && w->end == SAMPLE_NO_MAPPING) {
 			w->depth--; /* it was no frame pointer that led here */
-			w->end = SAMPLE_NO_ROW;
+			w->end = guessed - 1;
 		}
 		return rc;
 	}
