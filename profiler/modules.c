@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/log.h"
 
-#define CHECK_S 60u       /* a file may be replaced in place */
-#define KEEP_ROWS_S 10u   /* those of a module seen since are not taken away */
+#define CHECK_S 60u     /* a file may be replaced in place */
+#define KEEP_ROWS_S 10u /* those of a module seen since are not taken away */
+#define REFUSALS_LOGGED 8u
 #define KEEP_PLACE_S 600u /* longer than any stack waits for its names */
 
 static void close_module(struct modules *m, struct module *o)
@@ -124,9 +126,15 @@ static bool make_larger_gap(struct modules *m, struct profile_module *gap,
 }
 
 /* The number of a layout, which several files may have in common, + 1; 0: no Python */
-static uint32_t place_python(struct modules *m, const struct reader_table *table)
+static uint32_t place_python(struct modules *m, const struct module *o,
+			     const struct reader_table *table)
 {
-	m->pythons_refused += table->python_status == -EOPNOTSUPP;
+	if (table->python_status == -EOPNOTSUPP &&
+	    m->pythons_refused++ < REFUSALS_LOGGED)
+		log_info(
+			"%s: Python 3.%u with free threads or of a version that is not "
+			"known: its functions have no names in profiles",
+			o->name, table->python.minor);
 	if (table->python_status != 0 || !table->segment_count || !m->pythons)
 		return 0;
 	for (uint32_t i = 0; i < m->python_count; i++) {
@@ -165,7 +173,7 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 		return;
 	}
 	o->rows = (struct profile_module){gap.first, table.rows,
-					  place_python(m, &table), 0};
+					  place_python(m, o, &table), 0};
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	m->told[index] = o->rows;
 }

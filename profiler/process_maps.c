@@ -6,14 +6,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 
 #include "lib/cleanup.h"
+#include "lib/fs.h"
 
 struct map_line {
 	uint64_t start, end, offset;
 	struct module_key key;
 	const char *path;
 };
+
+/* The kernel's code in each process (vdso(7)), which is in no file: all of 64 bits have
+ * the same, and so have we. */
+#define VDSO_NAME "[vdso]"
+#define VDSO_BYTES_MAX 65536u
+static const struct module_key vdso_key = {.device = UINT64_MAX, .inode = 1};
+
+static int copy_vdso(size_t size)
+{
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	auto_close int fd = memfd_create(VDSO_NAME, MFD_CLOEXEC);
+
+	if (!vdso || size > VDSO_BYTES_MAX)
+		return -ENOENT;
+	if (fd < 0 || fs_write_all(fd, vdso, size) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
 
 static bool take_number(char **at, int base, char end, uint64_t *ret)
 {
@@ -44,6 +65,11 @@ static bool parse_map_line(char *line, struct map_line *ret)
 	    !take_number(&at, 10, ' ', &ret->key.inode))
 		return false;
 	ret->key.device = major << 32 | minor;
+	if (strstr(at, VDSO_NAME)) {
+		ret->key = vdso_key;
+		ret->path = VDSO_NAME;
+		return ret->end > ret->start;
+	}
 	ret->path = strchr(at, '/');
 	return ret->path && ret->key.inode && ret->end > ret->start;
 }
@@ -73,7 +99,9 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
 
 	if (index >= 0)
 		return index;
-	int fd = door_file(d, pid, l->start, l->end, &file, err);
+	int fd = l->key.device == vdso_key.device
+			 ? copy_vdso(l->end - l->start)
+			 : door_file(d, pid, l->start, l->end, &file, err);
 	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE)
 		return fd; /* the process or the mapping is no more */
 	return modules_add(m, fd < 0 ? -1 : fd, &file, l->path, &l->key, uid, now_s,

@@ -74,6 +74,21 @@ huge_map() { own_map && truncate -s 1G "$map"; }
 try "a map of 1 GB is not read" "$unnamed" huge_map
 fifo_map() { mkfifo "$map"; }
 try "a FIFO is not read" "$unnamed" fifo_map
+cat >"$SCRATCH/clock.c" <<'C'
+#include <time.h>
+volatile long sink;
+__attribute__((noinline)) void ask_clock(void) { struct timespec t; for (int i = 0; i < 1000; i++) { clock_gettime(CLOCK_MONOTONIC, &t); sink += t.tv_nsec; } }
+int main(void) { for (;;) ask_clock(); }
+C
+if grep -q '\[vdso\]' /proc/self/maps && gcc -O3 -fomit-frame-pointer -o "$SCRATCH/clock" "$SCRATCH/clock.c"; then
+	start "$SCRATCH/clock"
+	look 2
+	like "the vDSO has its names, and its callers are seen" "$(cat "$SCRATCH/stacks")" '_start;.*;main;ask_clock;([^;]*;)?[^;]*clock_gettime[^;]* [0-9]|_start;.*ask_clock;.*__vdso|_start;.*ask_clock;.*\[vdso\]'
+	is "no stack is cut in the vDSO" "$(sed -n 's/.*code of no known file \([0-9]*\).*/\1/p' "$SCRATCH/summary")" 0
+	end
+else
+	skip "the vDSO" "there is none"
+fi
 cat >"$SCRATCH/spin.js" <<'J'
 function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += (i * i) % 7; return s; }
 function outer(n) { return inner(n) + inner(n + 1); }
