@@ -108,10 +108,26 @@ static void take_slot_cycles(const struct env *env, uint32_t slot, uint32_t aske
 	r->known |= COUNTS_HAS_CYCLES;
 }
 
+static bool asks_for_counts(const struct env *env, uint32_t unit)
+{
+	return units_get(env->units, unit)->flags &
+	       (RECORD_REPORT_TEXT | RECORD_REPORT_JSON);
+}
+
+/* Most often nobody does: then the slots, which are many, are not gone through. */
+static bool any_unit_asks(const struct env *env)
+{
+	for (uint32_t i = units_next(env->units, 0); i != UNITS_NONE;
+	     i = units_next(env->units, i + 1)) {
+		if (asks_for_counts(env, i))
+			return true;
+	}
+	return false;
+}
+
 static bool asks_for_report(const struct env *env, uint32_t slot, uint32_t unit)
 {
-	return (units_get(env->units, unit)->flags &
-		(RECORD_REPORT_TEXT | RECORD_REPORT_JSON)) &&
+	return asks_for_counts(env, unit) &&
 	       !(step_groups_slot(env->step_groups, slot)->has & GROUP_SLOT_ADOPTED);
 }
 
@@ -176,18 +192,28 @@ static uint32_t fill_gpu_rows(struct counts_page_fill *p, uint32_t count)
 	return count;
 }
 
-static int write_counts_page(struct counts_page_fill *p)
+static uint32_t fill_step_rows(struct counts_page_fill *p)
 {
 	const struct env *env = p->env;
 	uint32_t unit, count = 0;
 
+	if (!env->step_groups || !any_unit_asks(env))
+		return 0;
 	for (uint32_t slot = 0;
-	     env->step_groups && count < COUNTS_PAGE_ROWS &&
+	     count < COUNTS_PAGE_ROWS &&
 	     (slot = step_groups_next(env->step_groups, slot, &unit)) != UINT32_MAX;
 	     slot++) {
 		if (asks_for_report(env, slot, unit))
 			count += fill_row(env, slot, unit, &p->rows[count]);
 	}
+	return count;
+}
+
+static int write_counts_page(struct counts_page_fill *p)
+{
+	const struct env *env = p->env;
+	uint32_t count = fill_step_rows(p);
+
 	if (env->gpu)
 		count = fill_gpu_rows(p, count);
 	uint32_t most = count > p->written ? count : p->written;

@@ -543,12 +543,6 @@ static uint32_t unit_of_slot(const struct step_groups *g, uint32_t slot)
 uint32_t step_groups_next(const struct step_groups *g, uint32_t slot,
 			  uint32_t *ret_unit)
 {
-	const struct group_control *c = g->slots.control;
-	uint64_t head = __atomic_load_n(&c->free_head, __ATOMIC_ACQUIRE);
-
-	/* an idle node does not go through all of them, many times a second */
-	if (c->free_tail - head == g->slots.count)
-		return UINT32_MAX;
 	for (; slot < g->slots.count; slot++) {
 		const struct group_slot *s = &g->slots.slots[slot];
 		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == GROUP_SLOT_FREE)
