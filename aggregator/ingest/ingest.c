@@ -16,17 +16,15 @@
 #include "aggregator/ingest/ingest_decode.h"
 #include "aggregator/ingest/ingest_host.h"
 #include "aggregator/ingest/ingest_metrics.h"
-#include "aggregator/ingest/ingest_sender.h"
+#include "aggregator/ingest/ingest_proof.h"
 #include "aggregator/ingest/ingest_writer.h"
 #include "aggregator/retention.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/identity/tls_names.h"
 #include "lib/log.h"
 #include "lib/records/batch.h"
 
 #define THREADS 2
-#define NAMES_MAX 32
 #define BODIES_MAX ((size_t)16 << 20) /* of running requests */
 #define FULL_NS (60 * NSEC_PER_SEC)
 #define REQUESTS_MAX 512u
@@ -39,13 +37,8 @@ struct push_request {
 	const void *body;
 	size_t len;
 	bool packed;
-	bool prove;   /* the body must be compared with the credential in munge */
-	bool decoded; /* by its thread */
 	bool counted; /* in the counts of requests and bodies */
-	struct munge_job munge;
-	struct tls_name *names; /* of the certificate; proof's names point there */
-	const char *name_texts[NAMES_MAX];
-	struct sender_proof proof;
+	struct ingest_proof proof;
 	char who[SENDER_WHO_BYTES];
 	uint64_t realtime_ns, boottime_ns; /* when it arrived */
 	struct ingest_ticket ticket;
@@ -55,8 +48,7 @@ struct push_request {
 
 struct ingest {
 	struct app *app;
-	struct sender *sender;
-	struct munge *munge; /* NULL: --no-ingest.munge */
+	struct ingest_senders senders;
 	struct ingest_hosts *hosts;
 	struct ingest_writer *writer;
 	struct ingest_requests counts;
@@ -73,7 +65,7 @@ struct ingest {
 
 /* ---- answers --------------------------------------------------------------------- */
 
-static void answer_error(struct web_request *r, unsigned status, const char *text)
+void ingest_answer_error(struct web_request *r, unsigned status, const char *text)
 {
 	static const char *const types[] = {"bad_data", "unauthorized", "forbidden",
 					    "unavailable"};
@@ -107,14 +99,14 @@ static void answer_success(struct web_request *r, const struct ingest_push *p)
 	}
 	buf_printf(&b, "],\"refused_count\":%u}]}\n", p->refused);
 	if (buf_error(&b))
-		answer_error(r, 503, "out of memory");
+		ingest_answer_error(r, 503, "out of memory");
 	else
 		web_answer(r, 200, "application/json", b.data, b.len);
 }
 
 /* ---- on the web's thread --------------------------------------------------------- */
 
-static unsigned ingest_failure_status(int rc)
+unsigned ingest_failure_status(int rc)
 {
 	switch (rc) {
 	case -EACCES:
@@ -131,29 +123,11 @@ static unsigned ingest_failure_status(int rc)
 	}
 }
 
-/* q's names and proof must be filled in. */
-static int prove_by_head(struct ingest *in, struct web_request *r,
-			 struct push_request *q, struct err *err)
-{
-	struct sender_facts f = {
-		.authorizations = web_header_count(r, "Authorization"),
-		.authorization = web_header(r, "Authorization"),
-		.names = q->name_texts,
-	};
-
-	f.has_peer = netaddr_from(web_peer(r), &f.peer) == 0;
-	if (web_tls(r) && web_tls_verified(r))
-		f.name_count = tls_names(web_tls(r), NAMES_MAX, &q->names, NULL);
-	for (size_t i = 0; i < f.name_count; i++)
-		q->name_texts[i] = q->names[i].text;
-	return sender_admit(in->sender, &f, &q->proof, err);
-}
-
 static void free_request(struct push_request *q)
 {
 	if (!q)
 		return;
-	free(q->names);
+	ingest_proof_done(&q->proof);
 	free(q);
 }
 
@@ -163,19 +137,9 @@ static void refuse_push(struct ingest *in, struct web_request *r, int rc,
 	unsigned status = ingest_failure_status(rc);
 
 	ingest_requests_count(&in->counts, status);
-	answer_error(r, status, err->text);
+	ingest_answer_error(r, status, err->text);
 }
 
-static void on_sender_decoded(void *arg)
-{
-	struct push_request *q = arg;
-
-	q->decoded = true;
-	web_wake(q->web);
-}
-
-/* The request sleeps until its credential, which is valid only once, has been
- * checked. */
 static int decode_sender(struct ingest *in, struct web_request *r, struct err *err)
 {
 	struct push_request *q = calloc(1, sizeof(*q));
@@ -185,53 +149,17 @@ static int decode_sender(struct ingest *in, struct web_request *r, struct err *e
 	*web_state(r) = q;
 	q->ingest = in;
 	q->web = r;
-	q->prove = true;
-	q->munge.credential = sender_credential(web_header(r, "Authorization"));
-	q->munge.key = web_client_key(r);
-	q->munge.done = on_sender_decoded;
-	q->munge.arg = q;
-	if (prove_by_head(in, r, q, err) < 0)
-		return -EACCES;
-	/* sleep first, since the wake-up may come at once */
-	web_sleep(r);
-	int rc = munge_submit(in->munge, &q->munge);
-	if (rc == 0)
-		return 0;
-	web_wake(r);
-	web_count_munge(r, -EBUSY);
-	return err_set(err, rc, "too many MUNGE credentials are waiting");
-}
-
-/* Nodes are distinguished by the host that made the credential. */
-static void note_sender(struct web_request *r, const struct munge_facts *m)
-{
-	char text[NETADDR_TEXT_MAX + 16], origin[NETADDR_TEXT_MAX];
-
-	netaddr_text(&m->origin, origin);
-	snprintf(text, sizeof(text), "%u@%s", m->uid, origin);
-	web_proved(r, "sender:", text);
-}
-
-/* Many nodes may share a token. */
-static void note_named(struct web_request *r, const struct sender_proof *proof)
-{
-	const char *authorization = web_header(r, "Authorization");
-	char who[SENDER_WHO_BYTES], text[SENDER_WHO_BYTES + 24];
-
-	sender_who(proof, authorization, who);
-	snprintf(text, sizeof(text), "%s %" PRIx64, who,
-		 authorization ? web_client_network(r) : 0);
-	web_proved(r, "sender:", text);
+	return ingest_proof_munge(&in->senders, r, &q->proof, err);
 }
 
 static int admit_by_head(struct ingest *in, struct web_request *r, struct err *err)
 {
-	struct push_request q = {.ingest = in};
-	int rc = prove_by_head(in, r, &q, err);
+	struct ingest_proof p = {.by_munge = false};
+	int rc = ingest_proof_head(&in->senders, r, &p, err);
 
 	if (rc == 0)
-		note_named(r, &q.proof);
-	free(q.names);
+		ingest_proof_note(r, &p);
+	ingest_proof_done(&p);
 	if (rc < 0)
 		return rc;
 	const char *why = app_no_database(in->app);
@@ -253,14 +181,8 @@ void ingest_admit(void *arg, struct web_request *r)
 	struct err err = {""};
 	int rc;
 
-	if (q && q->decoded) {
-		err = q->munge.why;
-		web_count_munge(r, q->munge.facts.rc);
-		struct munge_asked asked = {.method = "POST", .target = web_target(r)};
-		asked.has_local = web_local(r, &asked.local) == 0;
-		rc = sender_may(in->sender, &q->munge.facts, &asked, &q->proof, &err);
-		if (rc == 0)
-			note_sender(r, &q->munge.facts);
+	if (q && q->proof.decoded) {
+		rc = ingest_proof_decoded(&in->senders, r, &q->proof, &err);
 	} else {
 		rc = admit_by_head(in, r, &err);
 	}
@@ -281,9 +203,10 @@ static int begin_push(struct ingest *in, struct web_request *r, struct push_requ
 		return err_set(err, -EBADMSG, "Content-Encoding must be %s or absent",
 			       BATCH_ENCODING);
 	/* MUNGE's has been checked already */
-	if (!q->prove && prove_by_head(in, r, q, err) != 0)
+	if (!q->proof.by_munge &&
+	    ingest_proof_head(&in->senders, r, &q->proof, err) != 0)
 		return err_set(err, -EACCES, "the sender has not proved who it is");
-	sender_who(&q->proof, web_header(r, "Authorization"), q->who);
+	sender_who(&q->proof.proof, web_header(r, "Authorization"), q->who);
 	q->realtime_ns = clock_realtime_ns();
 	q->boottime_ns = clock_boottime_ns();
 	return 0;
@@ -297,7 +220,7 @@ static void finish_push(struct ingest *in, struct push_request *q,
 	if (q->status == 200)
 		answer_success(r, &q->ticket.push);
 	else
-		answer_error(r, q->status, q->why.text);
+		ingest_answer_error(r, q->status, q->why.text);
 }
 
 void ingest_handle(void *arg, struct web_request *r)
@@ -351,7 +274,6 @@ void ingest_end(void *arg, struct web_request *r, unsigned status)
 	}
 	pthread_mutex_unlock(&in->mutex);
 	ingest_push_done(&q->ticket.push);
-	munge_facts_done(&q->munge.facts);
 	free_request(q);
 	*web_state(r) = NULL;
 }
@@ -389,16 +311,13 @@ static int read_records(struct push_request *q, struct buf *scratch, struct err 
 		.now_ns = q->realtime_ns,
 		.sure = clock.state == WITNESS_GOOD,
 		.oldest_ns = oldest,
-		.may = &q->proof.may,
+		.may = &q->proof.proof.may,
 		.known = ingest_writer_known(in->writer),
 	};
 
-	if (q->prove) {
-		int rc = sender_has_sent(&q->munge.facts, &q->proof, q->body, q->len,
-					 err);
-		if (rc < 0)
-			return rc;
-	}
+	int rc = ingest_proof_body(&q->proof, q->body, q->len, err);
+	if (rc < 0)
+		return rc;
 	return ingest_decode(q->body, q->len, q->packed, &rules, scratch,
 			     &q->ticket.push, err);
 }
@@ -559,8 +478,8 @@ static void close_ingest(struct app *app)
 	if (!in)
 		return;
 	ingest_writer_free(in->writer);
-	munge_free(in->munge);
-	sender_free(in->sender);
+	munge_free(in->senders.munge);
+	sender_free(in->senders.sender);
 	ingest_hosts_free(in->hosts);
 	witness_done(&app->witnesses);
 	pthread_cond_destroy(&in->more);
@@ -599,11 +518,11 @@ static int start_ingest(struct ingest *in, struct err *err)
 	params.is_host = ask_host;
 	params.arg = in->hosts;
 	if (rc == 0)
-		rc = sender_new(&params, &in->sender, err);
+		rc = sender_new(&params, &in->senders.sender, err);
 	if (rc == 0)
-		warn_unknown(in->sender);
+		warn_unknown(in->senders.sender);
 	if (rc == 0 && o->ingest_munge)
-		rc = munge_new(socket, &in->munge, err);
+		rc = munge_new(socket, &in->senders.munge, err);
 	if (rc == 0)
 		rc = ingest_writer_new(&writer, &in->writer, err);
 	while (rc == 0 && in->thread_count < THREADS) {
@@ -627,8 +546,8 @@ static void stop_ingest(struct app *app)
 	in->stopping = true;
 	pthread_cond_broadcast(&in->more);
 	pthread_mutex_unlock(&in->mutex);
-	if (in->munge)
-		munge_stop(in->munge);
+	if (in->senders.munge)
+		munge_stop(in->senders.munge);
 	/* the writer first: one of our threads may wait for it */
 	if (in->writer)
 		ingest_writer_stop(in->writer);
@@ -658,11 +577,16 @@ static int open_ingest(struct app *app, struct err *err)
 
 static int reload_senders(struct app *app, struct err *err)
 {
-	int rc = sender_reload(app->ingest->sender, err);
+	int rc = sender_reload(app->ingest->senders.sender, err);
 
 	if (rc == 0)
-		warn_unknown(app->ingest->sender);
+		warn_unknown(app->ingest->senders.sender);
 	return rc;
+}
+
+const struct ingest_senders *ingest_senders(const struct app *app)
+{
+	return &app->ingest->senders;
 }
 
 const char *ingest_no_space(struct app *app)

@@ -17,6 +17,7 @@ libaggregator_SRCS += aggregator/ingest/ingest.c
 libaggregator_SRCS += aggregator/ingest/ingest_copy.c
 libaggregator_SRCS += aggregator/ingest/ingest_host.c
 libaggregator_SRCS += aggregator/ingest/ingest_metrics.c
+libaggregator_SRCS += aggregator/ingest/ingest_proof.c
 libaggregator_SRCS += aggregator/ingest/ingest_sender.c
 libaggregator_SRCS += aggregator/ingest/ingest_write.c
 libaggregator_SRCS += aggregator/ingest/ingest_writer.c
