@@ -84,6 +84,11 @@ FUZZERS += profile_answer
 endif
 profile_answer_fuzz_SRCS := lib/http/profile_push.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/records/profile_record.c lib/records/spool_writer.c lib/records/spool_segment.c lib/records/tlv.c lib/crc32c.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 profile_answer_fuzz_PKGS := libcurl
+ifeq ($(HAVE_ZLIB),1)
+FUZZERS += profile_inspect
+endif
+profile_inspect_fuzz_SRCS := aggregator/profiles/profile_inspect.c lib/buf.c lib/err.c
+profile_inspect_fuzz_PKGS := zlib
 FUZZERS += profile_record
 profile_record_fuzz_SRCS := lib/records/profile_record.c lib/records/spool_writer.c lib/records/spool_segment.c lib/records/tlv.c lib/crc32c.c lib/buf.c lib/fs.c lib/parse.c lib/err.c
 FUZZERS += job

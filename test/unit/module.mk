@@ -460,6 +460,9 @@ reporter_sums_test_PKGS := yaml-0.1
 reporter_test_LIBS := libreports libticker libnode libsources libdaemon libconf libbase
 reporter_test_PKGS := yaml-0.1
 ifeq ($(HAVE_PQ)$(HAVE_MHD),11)
+TESTS += profile_inspect_test
+profile_inspect_test_LIBS := libaggregator libbase
+profile_inspect_test_PKGS := $(libaggregator_USES)
 TESTS += partitions_test periodic_job_test witness_test
 witness_test_LIBS := libaggregator libpg libbase
 witness_test_PKGS := $(libaggregator_USES)
