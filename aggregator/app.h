@@ -44,8 +44,9 @@ struct app {
 	atomic_int_fast64_t clocks_apart_s; /* the database's clock minus ours */
 	struct witnesses witnesses;         /* for our clock */
 	struct ingest *ingest;
-	struct records *records; /* linker and roll-up */
-	struct factors *factors; /* emission factors and PUE */
+	struct profiles *profiles; /* the way to the store, or NULL */
+	struct records *records;   /* linker and roll-up */
+	struct factors *factors;   /* emission factors and PUE */
 };
 
 /* A part of the program. Functions may be NULL. */

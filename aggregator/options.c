@@ -5,6 +5,7 @@
 
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
+#include "lib/ship_options.h"
 
 #define ROW CONF_ROW
 #define DAY_MS (86400ull * 1000)
@@ -203,6 +204,10 @@ const struct conf_opt options_table[] = {
 	    "Name that a cluster may have; reports of others are refused. None: any. "
 	    "CLUSTER=SENDER: only from there, an address, a range, or as in "
 	    "ingest.jobs-from. May be given several times."),
+	PROFILE_STORE_OPTION_ROWS(
+		"Pyroscope, such as http://127.0.0.1:4040, to which profiles that "
+		"nodes "
+		"send are passed on, once checked. Empty: none are taken."),
 	ROW("emissions.zone", CONF_LIST, emissions_zones, "",
 	    "Whose emission factors count: PROVIDER=ZONE (owid=FR), for one cluster "
 	    "CLUSTER/PROVIDER=ZONE. May be given several times."),

@@ -8,6 +8,7 @@
 #include "lib/conf/conf.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
+#include "lib/ship_options.h"
 
 /* The aggregator's options, by command line, --config.file or environment. */
 
@@ -58,6 +59,7 @@ struct options {
 	char *ingest_munge_socket, *ingest_token_file;
 	struct conf_list ingest_users, ingest_jobs_from, ingest_claims_from,
 		ingest_client_names, ingest_clusters;
+	PROFILE_STORE_OPTION_MEMBERS;
 	struct conf_list emissions_zones, emissions_pue;
 	EMISSION_OPTION_MEMBERS;
 	uint64_t linker_grace_ms, linker_lost_ms, rollup_delay_ms;

@@ -11,7 +11,9 @@
 #include "aggregator/api.h"
 #include "aggregator/app.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/profiles/profiles.h"
 #include "lib/records/batch.h"
+#include "lib/records/profile_record.h"
 
 #define API "/api/"
 #define VERIFY_BYTES_MAX ((size_t)10000 * 129)
@@ -28,6 +30,14 @@ static const struct web_route routes[] = {
 	 .admit = ingest_admit,
 	 .handle = ingest_handle,
 	 .end = ingest_end},
+	{.path = PROFILE_PATH,
+	 .own_proof = true,
+	 .methods = WEB_POST,
+	 .body_bytes_max = SPOOL_RECORD_MAX,
+	 .body_type = PROFILE_TYPE,
+	 .admit = profiles_admit,
+	 .handle = profiles_handle,
+	 .end = profiles_end},
 	/* many ids, see doc/api.md */
 	{.path = API "v1/units/verify",
 	 .own_proof = true,

@@ -33,22 +33,15 @@
 		    "How long to wait for one of its answers.", .min = 100,            \
 		    .max = 600000)
 
-/* Where finished profiles are sent, likewise. The includer has profile_api_names. */
-#define PROFILE_SHIP_OPTION_MEMBERS                                                    \
-	char *profiles_spool, *profiles_url, *profiles_tenant;                         \
+/* A profile store, for those that send to it. */
+#define PROFILE_STORE_OPTION_MEMBERS                                                   \
+	char *profiles_url, *profiles_tenant;                                          \
 	char *profiles_token_file, *profiles_ca_file;                                  \
-	int profiles_api; /* enum profile_api, lib/http/profile_push.h */              \
-	uint64_t profiles_max_age_ms
+	int profiles_api /* enum profile_api, lib/http/profile_push.h */
 
-#define PROFILE_SHIP_OPTION_ROWS                                                       \
-	ROW("profiles.spool", CONF_STRING, profiles_spool, "",                         \
-	    "Folder of finished profiles, from which they are sent. Empty: there are " \
-	    "none to send."),                                                          \
-		ROW("profiles.url", CONF_STRING, profiles_url, "",                     \
-		    "Pyroscope, such as http://pyroscope:4040, to send profiles to "   \
-		    "directly: only where users cannot reach it from the nodes. "      \
-		    "Empty: they go to aggregator.url, which checks and passes them "  \
-		    "on."),                                                            \
+/* url_help: of profiles.url */
+#define PROFILE_STORE_OPTION_ROWS(url_help)                                            \
+	ROW("profiles.url", CONF_STRING, profiles_url, "", url_help),                  \
 		ROW("profiles.api", CONF_ENUM, profiles_api, "push",                   \
 		    "How profiles.url is asked to take them: push (push.v1) or "       \
 		    "ingest (the older /ingest).",                                     \
@@ -59,7 +52,23 @@
 		    "File with a bearer token for profiles.url."),                     \
 		ROW("profiles.ca-file", CONF_STRING, profiles_ca_file, "",             \
 		    "CA certificates (PEM) to verify profiles.url with, instead of "   \
-		    "the system's."),                                                  \
+		    "the system's.")
+
+/* Where finished profiles are sent, likewise. */
+#define PROFILE_SHIP_OPTION_MEMBERS                                                    \
+	PROFILE_STORE_OPTION_MEMBERS;                                                  \
+	char *profiles_spool;                                                          \
+	uint64_t profiles_max_age_ms
+
+#define PROFILE_SHIP_OPTION_ROWS                                                       \
+	ROW("profiles.spool", CONF_STRING, profiles_spool, "",                         \
+	    "Folder of finished profiles, from which they are sent. Empty: there are " \
+	    "none to send."),                                                          \
+		PROFILE_STORE_OPTION_ROWS(                                             \
+			"Pyroscope, such as http://pyroscope:4040, to send profiles "  \
+			"to directly: only where users cannot reach it from the "      \
+			"nodes. Empty: they go to aggregator.url, which checks and "   \
+			"passes them on."),                                            \
 		ROW("profiles.max-age", CONF_DURATION, profiles_max_age_ms, "1h",      \
 		    "Profiles that began longer ago are dropped and counted, since "   \
 		    "the store refuses them (limits.reject_older_than).",              \

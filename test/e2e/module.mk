@@ -48,6 +48,7 @@ CHECKS_LONG += test/e2e/web_quiet.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh
+CHECKS += test/e2e/profiles_listener.sh
 CHECKS += test/e2e/profiles_ship.sh
 CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/ship_ceemsd.sh
