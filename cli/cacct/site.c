@@ -119,9 +119,15 @@ static const struct yaml_row tsdb_rows[] = {
 	YAML_END,
 };
 
+static const struct yaml_row profiles_rows[] = {
+	YAML_MAP("web", web_rows, struct site, profiles),
+	YAML_END,
+};
+
 static const struct yaml_row root_rows[] = {
 	YAML_SAME("ceems_api_server", server_rows),
 	YAML_SAME("tsdb", tsdb_rows),
+	YAML_SAME("pyroscope", profiles_rows),
 	YAML_END,
 };
 
@@ -176,7 +182,8 @@ static void read_site_environment(struct site *ret)
 		    {"CEEMS_CA_FILE", &ret->api.ca_file},
 		    {"CEEMS_MUNGE_SOCKET", &ret->api.munge_socket},
 		    {"CEEMS_CLUSTER", &ret->cluster},
-		    {"CEEMS_TSDB_URL", &ret->tsdb.url}};
+		    {"CEEMS_TSDB_URL", &ret->tsdb.url},
+		    {"CEEMS_PROFILES_URL", &ret->profiles.url}};
 
 	for (size_t i = 0; i < sizeof(vars) / sizeof(vars[0]); i++) {
 		const char *v = getenv(vars[i].name);

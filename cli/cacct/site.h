@@ -20,7 +20,7 @@ struct site_query {
 
 /* Its texts live in the arena, the environment and the command line. */
 struct site {
-	struct api_site api, tsdb;
+	struct api_site api, tsdb, profiles;
 	const char *cluster;
 	struct site_query queries[SITE_QUERIES_MAX];
 	size_t query_count;
@@ -33,8 +33,8 @@ int site_parse(const char *text, size_t len, const char *file, struct site *ret,
 
 /* file when it is not NULL, else /etc/ceems/cacct.yaml (or .yml), then the user's own
  * below $XDG_CONFIG_HOME or ~/.config, then the environment: CEEMS_API_URL or API_URL,
- * CEEMS_TOKEN_FILE, CEEMS_CA_FILE, CEEMS_MUNGE_SOCKET, CEEMS_CLUSTER, CEEMS_TSDB_URL.
- */
+ * CEEMS_TOKEN_FILE, CEEMS_CA_FILE, CEEMS_MUNGE_SOCKET, CEEMS_CLUSTER, CEEMS_TSDB_URL,
+ * CEEMS_PROFILES_URL. */
 int site_load(const char *file, struct site *ret, struct err *err);
 
 void site_done(struct site *s);

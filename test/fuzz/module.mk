@@ -150,6 +150,9 @@ FUZZERS += cacct
 cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c
 cacct_fuzz_SRCS += lib/spelling.c lib/records/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/netaddr.c
 cacct_fuzz_PKGS := libcurl json-c yaml-0.1 gnutls
+FUZZERS += flame
+flame_fuzz_SRCS := cli/cacct/flame.c cli/cacct/flame_print.c cli/cacct/text.c lib/http/json.c lib/buf.c lib/err.c lib/parse.c lib/fs.c
+flame_fuzz_PKGS := json-c
 endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
 FUZZERS += lb_filter lb_config

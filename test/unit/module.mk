@@ -77,6 +77,11 @@ units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
 units_expire_test_LDFLAGS := -Wl,--wrap=posix_fallocate
 units_store_test_LIBS := libdaemon libbase
+ifneq ($(filter libcacct,$(ARCHIVES)),)
+TESTS += flame_test
+flame_test_LIBS := libcacct libident libhttp libconf libbase
+flame_test_PKGS := $(libcacct_USES)
+endif
 TESTS += report_test
 report_test_SRCS := test/unit/report_test.c spank/report.c
 report_test_LIBS := libbase
