@@ -150,6 +150,9 @@ static const char *words_of(struct json_object *o)
 {
 	const char *text = http_json_text(o, "error");
 
+	if (!text)
+		text = http_json_text(o, "message"); /* Connect's form */
+
 	return text ? text : "";
 }
 
@@ -217,8 +220,15 @@ int api_get_text(struct api *a, const char *target, struct buf *ret, struct err 
 
 	if (rc < 0)
 		return rc;
-	if (resp.status != 200)
-		return status_error(&resp, NULL, err);
+	if (resp.status != 200) {
+		static const struct http_json_limits limits = {.bytes_max = 1 << 16,
+							       .depth_max = 8};
+		auto_json struct json_object *o = NULL;
+		if (http_json_object(resp.body.data ? resp.body.data : "",
+				     resp.body.len, &limits, &o, NULL) < 0)
+			o = NULL;
+		return status_error(&resp, o, err);
+	}
 	buf_put(ret, resp.body.data, resp.body.len);
 	return buf_error(ret);
 }

@@ -55,6 +55,8 @@ enum {
 	OPT_CONFIG,
 	OPT_API,
 	OPT_TSDB,
+	OPT_FLAME,
+	OPT_PROFILES,
 	OPT_COLOR,
 	OPT_USAGE,
 	OPT_MARKDOWN_HELP,
@@ -111,6 +113,8 @@ static const struct option longs[] = {
 	{"ts.out-dir", required_argument, NULL, OPT_TS_DIR},
 	{"ts.step", required_argument, NULL, OPT_TS_STEP},
 	{"tsdb.url", required_argument, NULL, OPT_TSDB},
+	{"flame", no_argument, NULL, OPT_FLAME},
+	{"profiles.url", required_argument, NULL, OPT_PROFILES},
 	{"config.file", required_argument, NULL, OPT_CONFIG},
 	{"api.url", required_argument, NULL, OPT_API},
 	{"color", required_argument, NULL, OPT_COLOR},
@@ -119,7 +123,7 @@ static const struct option longs[] = {
 
 static const char usage_text[] =
 	"Usage: cacct [OPTION ...]\n"
-	"       cacct report JOBID [--html FILE | --json]\n"
+	"       cacct report JOBID [--html FILE | --json | --flame]\n"
 	"       cacct usage [--by LIST] [-S TIME] [-E TIME] [OPTION ...]\n"
 	"\n"
 	"Jobs (default: today's jobs that you may see, running ones included):\n"
@@ -156,6 +160,8 @@ static const char usage_text[] =
 	"      --color auto|always|never\n"
 	"Time series of jobs (-j), as CSV files:\n"
 	"      --ts [--ts.out-dir DIR] [--ts.step SECONDS] [--tsdb.url URL]\n"
+	"Profiles of jobs (report):\n"
+	"      --flame [--profiles.url URL]   the functions that took the time\n"
 	"Server:\n"
 	"      --api.url URL      CEEMS_API_URL; --config.file FILE; see cacct(1)\n"
 	"  -h, --help, --usage    -V, --version\n"
@@ -385,6 +391,12 @@ static int apply_source(struct cacct *c, int opt, const char *arg, struct err *e
 		return 0;
 	case OPT_TSDB:
 		c->site.tsdb.url = arg;
+		return 0;
+	case OPT_PROFILES:
+		c->site.profiles.url = arg;
+		return 0;
+	case OPT_FLAME:
+		c->flame = true;
 		return 0;
 	default:
 		return -ENOENT;

@@ -2,6 +2,7 @@
 /* cacct report JOBID: everything about one job, on the screen or as a page. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/http/json.h"
+
+#define FLAME_TOP 20
 
 struct pick {
 	struct json_object *row; /* the latest run, which the API returns first */
@@ -55,11 +58,32 @@ static void read_steps(struct cacct_report *r, struct json_object *detail, int64
 	}
 }
 
+/* A page has it where the site has an address for it; without an answer the rest of the
+ * page is shown. */
+static int add_flame(struct cacct *c, struct cacct_report *r, struct err *err)
+{
+	struct err why = {""};
+
+	if (!c->flame && (c->style.form != TABLE_HTML || !c->site.profiles.url))
+		return 0;
+	int rc = flame_load(&c->site, &r->unit, c->now, &r->flame, &why);
+	if (rc == 0)
+		return 0;
+	if (c->flame)
+		return err_set(err, rc, "%s", why.text);
+	fprintf(stderr, "cacct: warning: no profile: %s\n", why.text);
+	return 0;
+}
+
 static int finish_report(struct cacct *c, struct cacct_report *r, struct buf *out,
 			 struct err *err)
 {
 	auto_buf struct buf page = {.max = 64 << 20};
 
+	if (c->flame && c->style.form != TABLE_HTML) {
+		flame_put_text(&r->flame, FLAME_TOP, r->utf8, out);
+		return buf_error(out);
+	}
 	if (c->style.form != TABLE_HTML) {
 		report_put_text(r, out);
 		return buf_error(out);
@@ -111,8 +135,11 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 		rc = series_load(api, &r->unit, &r->series, err);
 	}
 	if (rc == 0 && !c->json)
+		rc = add_flame(c, r, err);
+	if (rc == 0 && !c->json)
 		rc = finish_report(c, r, out, err);
 	series_done(&r->series);
+	flame_done(&r->flame);
 	free(r);
 	return rc;
 }

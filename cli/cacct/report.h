@@ -5,6 +5,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 
+#include "cli/cacct/flame.h"
 #include "cli/cacct/report_counts.h"
 #include "cli/cacct/series.h"
 #include "cli/cacct/unit.h"
@@ -20,8 +21,9 @@ struct cacct_report {
 	size_t step_count;
 	struct series series;
 	struct report_places mounts, nodes;
-	uint64_t more;    /* further units that matched */
-	bool color, utf8; /* of the screen */
+	struct flame flame; /* nothing where there is no profile */
+	uint64_t more;      /* further units that matched */
+	bool color, utf8;   /* of the screen */
 };
 
 /* Facts in the order in which they are shown, for both forms. */

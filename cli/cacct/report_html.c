@@ -251,6 +251,7 @@ void report_put_html(const struct cacct_report *r, struct buf *out)
 		buf_puts(out, i + 1 < n ? "</li>\n" : "</li>\n</ul>\n");
 	}
 	put_plots(r, out);
+	flame_put_html(&r->flame, out);
 	report_put_counts_html(r, out);
 	put_steps_as_html(r, out);
 	buf_puts(out, "<p><small>Made by cacct. Means over intervals; where nothing is "

@@ -7,7 +7,7 @@
 [ -x "$BUILD/cacct" ] || skip_all "cacct is not built"
 cd "$SCRATCH" || exit 1
 export TZ=UTC HOME=$SCRATCH/home LC_ALL=C
-unset XDG_CONFIG_HOME CEEMS_TOKEN_FILE API_URL NO_COLOR CEEMS_CLUSTER CEEMS_TSDB_URL
+unset XDG_CONFIG_HOME CEEMS_TOKEN_FILE API_URL NO_COLOR CEEMS_CLUSTER CEEMS_TSDB_URL CEEMS_PROFILES_URL
 mkdir -p home api
 cp "$TOP"/test/fixture/api/* api/
 # what one may see is one's own here
@@ -153,6 +153,41 @@ if command -v chromium-headless-shell >/dev/null; then
 else
 	skip "Chromium draws the plots" "chromium-headless-shell is not installed"
 fi
+
+# --- where its time went
+cacct report 4711 --flame >out 2>err
+like "without an address of profiles it says what is missing" "$? $(cat out err)" '^1 cacct: error: no address for profiles: --profiles.url, CEEMS_PROFILES_URL, or pyroscope: web: url: in cacct.yaml$'
+export CEEMS_PROFILES_URL=$CEEMS_API_URL
+: >api/requests
+cacct report 4711 --flame >out 2>err
+is "the functions that took the time, as the golden file has them" "$? $(cat err) $(diff out "$TOP/test/golden/cacct_flame.txt")" "0  "
+is "its own unit is asked for, in its time" "$(asked | grep render)" \
+	"/pyroscope/render?query=process_cpu%3Acpu%3Ananoseconds%3Acpu%3Ananoseconds%7Bservice_name%3D%224711%22%7D&from=1774512010&until=1774515610&max-nodes=4096&format=json"
+is "with the same proof as its records" "$(grep -A9 '^GET /pyroscope' api/requests | grep -c '^Authorization: Bearer planted-hunter2')" 1
+: >api/requests
+CEEMS_CLUSTER='a"b' cacct report 4711 --flame >/dev/null
+like "the cluster is named where there are several" "$(asked | grep render)" 'service_name%3D%224711%22%2Cceems_id%3D%22a%5C%22b%22%7D'
+cacct report 4711 --html flame.html >out 2>err
+is "a page has the flame graph" "$? $(cat out err) $(grep -c 'class="flame"' flame.html)" "0  1"
+is "with whole names, and no markup of a program's" "$(grep -c '<text x="3" y="12">std::vector&lt;double, std::allocator&lt;double&gt; &gt;::operator\[\](unsigned long)</text>' flame.html) $(grep -c '<b>&' flame.html) $(grep -c '<script' flame.html)" "1 0 0"
+if command -v chromium-headless-shell >/dev/null; then
+	browser --dump-dom "file://$SCRATCH/flame.html" >dom
+	is "Chromium draws it" "$(grep -c '<rect width="100%"' dom)" "$(grep -c '<rect width="100%"' flame.html)"
+else
+	skip "Chromium draws it" "chromium-headless-shell is not installed"
+fi
+answers pyroscope_render 403 '{"code":"permission_denied","message":"unit 4711 is not yours"}'
+cacct report 4711 --flame >out 2>err
+like "what is refused is said" "$? $(cat out err)" '^1 cacct: error: profiles: refused by .*/pyroscope/render: unit 4711 is not yours$'
+cacct report 4711 --html flame.html >out 2>err
+is "a page is made without it" "$? $(cat out) $(grep -c 'class="flame"' flame.html)" "0  0"
+like "which is said" "$(cat err)" '^cacct: warning: no profile: '
+answers pyroscope_render 200 '{"flamebearer":{"names":["total"],"levels":[[0,5,9,0]]}}'
+cacct report 4711 --flame >out 2>err
+like "what is no flame graph is refused" "$? $(cat out err)" "^1 cacct: error: the profile store's answer is none: a bar is none"
+answers pyroscope_render 200 '{"flamebearer":{"names":["total"],"levels":[[0,0,0,0]]}}'
+is "where nothing was sampled it says so" "$(cacct report 4711 --flame)" "No profile: none of its samples is in the store."
+unset CEEMS_PROFILES_URL
 
 # --- time series
 rm out
