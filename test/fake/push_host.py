@@ -7,7 +7,8 @@
 
 With STATUS it answers one request so. Else it goes on, and what it does is in the file CONTROL: a status, with a number
 for Retry-After behind it; "slow SECONDS"; "cut": no answer. LOG gets the lines, only of those it answered with 200. A
-stand-in for Pyroscope: it reads the wire format by itself, by the numbers of the published messages."""
+stand-in for Pyroscope: it reads the wire format by itself, by the numbers of the published messages. GET
+/pyroscope/render answers with what it took for the service_name of the query."""
 import gzip
 import http.server
 import json
@@ -75,7 +76,46 @@ def read_ingest(target, body):
     return labels, gzip.decompress(body)
 
 
+def render(profiles):
+    """Their stacks as /pyroscope/render answers them"""
+    root = {"name": "total", "total": 0, "self": 0, "below": {}}
+    for profile in profiles:
+        for stack in profile["stacks"]:
+            at = root
+            at["total"] += stack["value"]
+            for name in stack["frames"]:
+                at = at["below"].setdefault(name, {"name": name, "total": 0, "self": 0, "below": {}})
+                at["total"] += stack["value"]
+            at["self"] += stack["value"]
+    names, levels, row = [], [], [(0, root)]
+    while row:
+        level, end, below = [], 0, []
+        for x, bar in row:
+            if bar["name"] not in names:
+                names.append(bar["name"])
+            level += [x - end, bar["total"], bar["self"], names.index(bar["name"])]
+            end = x + bar["total"]
+            for child in bar["below"].values():
+                below.append((x, child))
+                x += child["total"]
+        levels.append(level)
+        row = below
+    return {"version": 1, "flamebearer": {"names": names, "levels": levels, "numTicks": root["total"]},
+            "metadata": {"format": "single", "sampleRate": 1000000000, "units": "samples", "name": "cpu"}}
+
+
 class Host(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+        wanted = re.findall(r'service_name="([^"]*)"', query.get("query", [""])[0])
+        all_profiles = [json.loads(line) for line in open(sys.argv[3])]
+        body = json.dumps(render([p for p in all_profiles if [p["labels"]["service_name"]] == wanted])).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         push = not self.path.startswith("/ingest?")
