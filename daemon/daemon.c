@@ -27,6 +27,7 @@
 #include "daemon/sources/ipmi_lan.h"
 #include "daemon/sources/msr.h"
 #include "daemon/sources/perf_cpu.h"
+#include "daemon/targets.h"
 #include "daemon/units_found.h"
 #include "daemon/units_json.h"
 #include "lib/cleanup.h"
@@ -308,6 +309,23 @@ static int units_json(void *arg, struct buf *out)
 	return rc;
 }
 
+static int targets_json(void *arg, struct buf *out)
+{
+	struct daemon *d = arg;
+	struct targets t = {.count = 0};
+	int rc = 0;
+
+	pthread_mutex_lock(&d->lock);
+	prepare_scrape(d);
+	if (d->units)
+		rc = targets_take(&t, d->units, &d->options);
+	pthread_mutex_unlock(&d->lock);
+	if (rc == 0)
+		rc = targets_put_json(&t, &d->env, out);
+	targets_done(&t);
+	return rc;
+}
+
 /* Makes everything that was already running visible at the first scrape: answering
  * earlier would show a node without jobs for a moment at each restart. */
 static void first_look(struct daemon *d)
@@ -555,6 +573,8 @@ static int open_web(struct daemon *d, struct err *err)
 		.max_requests = (uint32_t)o->max_requests,
 		.scrape = d->scrape,
 		.units_json = units_json,
+		.targets_json = o->targets ? targets_json : NULL,
+		.targets_path = o->targets_path,
 		.arg = d,
 		.before_threads = drop_daemon_privileges,
 	};

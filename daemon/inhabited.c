@@ -77,18 +77,33 @@ static bool is_task(const struct env *env, uint64_t pid)
 	return true;
 }
 
-static bool is_anybody(const struct env *env, uint64_t pid)
+struct inhabitant_search {
+	const struct env *env;
+	bool (*counts)(struct inhabitant_search *s, uint64_t pid);
+	unsigned left;  /* directories that may still be visited */
+	uint64_t *list; /* of inhabited_list(), with room for max */
+	size_t count, max;
+};
+
+static bool is_anybody(struct inhabitant_search *s, uint64_t pid)
 {
-	(void)env;
+	(void)s;
 	(void)pid;
 	return true;
 }
 
-struct inhabitant_search {
-	const struct env *env;
-	bool (*counts)(const struct env *env, uint64_t pid);
-	unsigned left; /* directories that may still be visited */
-};
+static bool is_any_task(struct inhabitant_search *s, uint64_t pid)
+{
+	return is_task(s->env, pid);
+}
+
+/* True: there is no room for more. */
+static bool list_task(struct inhabitant_search *s, uint64_t pid)
+{
+	if (s->count < s->max && is_task(s->env, pid))
+		s->list[s->count++] = pid;
+	return s->count == s->max;
+}
 
 /* Whether such a process is in the directory, or a few levels below */
 static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned depth)
@@ -99,11 +114,11 @@ static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
 	size_t len;
-	for (unsigned i = 0; i < PIDS_LOOKED_AT && scan_line(&p, end, &line, &len);
-	     i++) {
+	unsigned most = s->list ? (unsigned)sizeof(text) : PIDS_LOOKED_AT;
+	for (unsigned i = 0; i < most && scan_line(&p, end, &line, &len); i++) {
 		uint64_t pid;
 		const char *q = line;
-		if (scan_u64(&q, line + len, &pid) == 0 && s->counts(s->env, pid))
+		if (scan_u64(&q, line + len, &pid) == 0 && s->counts(s, pid))
 			return true;
 	}
 	if (depth == 0)
@@ -131,8 +146,7 @@ static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned
 }
 
 static bool any_inhabited(const struct env *env, const struct record_cgroup *cgroups,
-			  uint32_t count,
-			  bool (*counts)(const struct env *env, uint64_t pid))
+			  uint32_t count, struct inhabitant_search *s)
 {
 	for (uint32_t c = 0; c < count; c++) {
 		for (uint32_t bit = 1; bit && bit <= cgroups[c].controllers;
@@ -147,9 +161,12 @@ static bool any_inhabited(const struct env *env, const struct record_cgroup *cgr
 			if (n < 0 || (size_t)n >= sizeof(path))
 				continue;
 			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
-			struct inhabitant_search s = {env, counts, DIRECTORIES_MAX};
-			if (fd >= 0 && is_folder_inhabited(&s, fd, DEPTH_MAX))
+			s->env = env;
+			s->left = DIRECTORIES_MAX;
+			if (fd >= 0 && is_folder_inhabited(s, fd, DEPTH_MAX))
 				return true;
+			if (s->count) /* other hierarchies have the same ones */
+				return false;
 		}
 	}
 	return false;
@@ -158,7 +175,18 @@ static bool any_inhabited(const struct env *env, const struct record_cgroup *cgr
 bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgroups,
 			uint32_t count)
 {
-	return any_inhabited(env, cgroups, count, is_task);
+	struct inhabitant_search s = {.counts = is_any_task};
+
+	return any_inhabited(env, cgroups, count, &s);
+}
+
+size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups,
+		      uint32_t count, uint64_t *ret, size_t max)
+{
+	struct inhabitant_search s = {.counts = list_task, .list = ret, .max = max};
+
+	(void)any_inhabited(env, cgroups, count, &s);
+	return s.count;
 }
 
 void inhabited_look(struct env *env)
@@ -180,7 +208,9 @@ void inhabited_look(struct env *env)
 
 bool inhabited_by_nobody(const struct env *env, const struct step *step)
 {
+	struct inhabitant_search s = {.counts = is_anybody};
+
 	return step->cgroup_count && step->stepd_pid &&
 	       is_stepd(env, step->stepd_pid) == -ENOENT &&
-	       !any_inhabited(env, step->cgroups, step->cgroup_count, is_anybody);
+	       !any_inhabited(env, step->cgroups, step->cgroup_count, &s);
 }

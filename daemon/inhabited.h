@@ -3,6 +3,8 @@
 #define CEEMS_DAEMON_INHABITED_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "daemon/env.h"
 #include "daemon/units.h"
@@ -14,6 +16,10 @@
  * itself. */
 bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgroups,
 			uint32_t count);
+
+/* The tasks in them, at most max: returns their number. */
+size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups,
+		      uint32_t count, uint64_t *ret, size_t max);
 
 /* Looks whether /proc shows us processes of other users. If not (hidepid=2), it says so
  * and sets env->processes_hidden: then nothing tells slurmstepd from a task, or a

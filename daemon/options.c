@@ -82,6 +82,34 @@ const struct conf_opt options_table[] = {
 	ROW("profiling.env-var", CONF_LIST, profiling_env_vars, "",
 	    "Steps with one of these environment variables, with any value, ask for a "
 	    "profile. plugstack.conf must carry it (env=). May be repeated."),
+	ROW("profiling.ebpf", CONF_BOOL, profiling_ebpf, "false",
+	    "As profiling.policy, which it sets where that is deny: to always, or to "
+	    "allow where profiling.env-var names a variable."),
+	ROW("profiling.ebpf.config.file", CONF_STRING, profiling_file, "",
+	    "CEEMS' YAML file with a mapping ceems_profiler; keys without a "
+	    "counterpart here have no effect (doc/compat.md).",
+	    .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE"),
+	ROW("profiling.ebpf.config.file.expand-env-vars", CONF_BOOL, profiling_expand,
+	    "false", "Replace $NAME and ${NAME} in that file by the environment's."),
+	ROW("profiling.ebpf.config-file", CONF_STRING, profiling_file, "",
+	    "Other spelling.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "profiling.ebpf.config.file"),
+	ROW("profiling.ebpf.env-var", CONF_LIST, profiling_env_vars, "",
+	    "CEEMS' name of profiling.env-var.", .flags = CONF_HIDDEN | CONF_DEPRECATED,
+	    .alias_of = "profiling.env-var"),
+	ROW("profiling.ebpf.self-profiler", CONF_BOOL, profiling_self, "false",
+	    "Accepted, no effect: perf can look at ceemsd.", .flags = CONF_HIDDEN),
+	ROW("discoverer.alloy-targets", CONF_BOOL, targets, "false",
+	    "List the processes of running units on web.targets-path, for Grafana "
+	    "Alloy."),
+	ROW("discoverer.alloy-targets.env-var", CONF_LIST, profiling_env_vars, "",
+	    "CEEMS' name of profiling.env-var: only processes of steps that asked by "
+	    "such a variable are listed.",
+	    .flags = CONF_HIDDEN | CONF_DEPRECATED, .alias_of = "profiling.env-var"),
+	ROW("discoverer.alloy-targets.self-profiler", CONF_BOOL, targets_self, "false",
+	    "ceemsd itself is among them."),
+	ROW("discoverer.alloy-targets.resource-manager", CONF_STRING, targets_manager,
+	    "", "Only units of slurm, libvirt or k8s are listed. Empty: all."),
 	ROW("profiling.memory", CONF_BYTES, profiling_memory, "64MiB",
 	    "How much ceems-profiler's tables, the kernel's among them, and stacks may "
 	    "take, at least 8 MiB. Where there is no room profiles have less detail."),
@@ -428,7 +456,5 @@ const struct conf_opt options_table[] = {
 
 	/* the peer's options for what is not implemented yet (doc/compat.md) */
 	LATER("collector.libvirt.blkio-metrics"),
-	LATER("discoverer"),
-	LATER("profiling"),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);

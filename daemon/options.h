@@ -93,6 +93,10 @@ struct options {
 	/* web */
 	WEB_OPTION_MEMBERS;
 	char *telemetry_path, *targets_path;
+	bool targets, targets_self; /* discoverer.alloy-targets */
+	char *targets_manager;      /* one of record_manager_name(), "": any */
+	bool profiling_ebpf, profiling_expand, profiling_self;
+	char *profiling_file;      /* the peer's ceems_profiler */
 	uint64_t max_requests;     /* 0 = no limit */
 	bool disable_self_metrics; /* --web.disable-exporter-metrics */
 	bool debug_server;         /* accepted, has no effect */

@@ -13,17 +13,20 @@
 #include "lib/http/negotiate.h"
 #include "lib/log.h"
 
-#define ROUTES 4
+#define ROUTES 5
 
 struct endpoints {
 	char *telemetry_path;
 	uint32_t max_requests;
 	struct scrape *scrape;
 	int (*units_json)(void *arg, struct buf *out);
+	int (*targets_json)(void *arg, struct buf *out);
+	char *targets_path;
 	int (*before_threads)(void *arg, struct err *err);
 	void *arg;
 	struct flight *flight;
 	struct web_route routes[ROUTES];
+	size_t route_count;
 	struct web *web;
 };
 
@@ -128,6 +131,17 @@ static void end_metrics(void *arg, struct web_request *r, unsigned status)
 	free(a);
 }
 
+static void answer_json(struct web_request *r, int rc, const struct buf *out,
+			const char *failed)
+{
+	if (rc == -ENOMEM || buf_error(out) == -ENOMEM)
+		web_answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+	else if (rc < 0 || buf_error(out))
+		web_answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR, failed);
+	else
+		web_answer(r, MHD_HTTP_OK, "application/json", out->data, out->len);
+}
+
 static void serve_units(void *arg, struct web_request *r)
 {
 	const struct endpoints *p = arg;
@@ -138,13 +152,16 @@ static void serve_units(void *arg, struct web_request *r)
 		rc = p->units_json(p->arg, &out);
 	else
 		buf_puts(&out, "{\"units\":[]}\n");
-	if (rc == -ENOMEM || buf_error(&out) == -ENOMEM)
-		web_answer_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
-	else if (rc < 0 || buf_error(&out))
-		web_answer_text(r, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				"the units could not be read\n");
-	else
-		web_answer(r, MHD_HTTP_OK, "application/json", out.data, out.len);
+	answer_json(r, rc, &out, "the units could not be read\n");
+}
+
+static void serve_targets(void *arg, struct web_request *r)
+{
+	const struct endpoints *p = arg;
+	auto_buf struct buf out = BUF_INIT;
+
+	answer_json(r, p->targets_json(p->arg, &out), &out,
+		    "the targets could not be read\n");
 }
 
 static void serve_health(void *arg, struct web_request *r)
@@ -211,7 +228,7 @@ static int start_web(struct endpoints *p, const struct endpoints_params *params,
 		.max_requests = params->max_requests,
 		.idle_timeout_s = params->idle_timeout_s,
 		.routes = p->routes,
-		.route_count = ROUTES,
+		.route_count = p->route_count,
 		.arg = p,
 		.before_threads = on_before_threads,
 		.before_stop = on_before_stop,
@@ -234,6 +251,7 @@ int endpoints_start(const struct endpoints_params *params, struct endpoints **re
 	p->max_requests = params->max_requests;
 	p->scrape = params->scrape;
 	p->units_json = params->units_json;
+	p->targets_json = params->targets_json;
 	p->before_threads = params->before_threads;
 	p->arg = params->arg;
 	p->telemetry_path = strdup(params->telemetry_path);
@@ -243,8 +261,15 @@ int endpoints_start(const struct endpoints_params *params, struct endpoints **re
 	p->routes[1] = (struct web_route){.path = "/units", .handle = serve_units};
 	p->routes[2] = (struct web_route){.path = "/health", .handle = serve_health};
 	p->routes[3] = (struct web_route){.path = "/", .handle = serve_landing};
+	size_t routes = 4;
+	if (p->targets_json) {
+		p->targets_path = strdup(params->targets_path);
+		p->routes[routes++] = (struct web_route){.path = p->targets_path,
+							 .handle = serve_targets};
+	}
+	p->route_count = routes;
 	int rc;
-	if (!p->telemetry_path)
+	if (!p->telemetry_path || (p->targets_json && !p->targets_path))
 		rc = err_set(err, -ENOMEM, "web: out of memory");
 	else if (p->telemetry_path[0] != '/')
 		rc = err_set(err, -EINVAL, "web.telemetry-path %s: must begin with /",
@@ -269,6 +294,7 @@ void endpoints_stop(struct endpoints *p)
 	web_stop(p->web);
 	flight_free(p->flight);
 	free(p->telemetry_path);
+	free(p->targets_path);
 	free(p);
 }
 

@@ -22,6 +22,10 @@ struct endpoints_params {
 	/* Appends the units as JSON; takes the daemon's lock itself. NULL: /units is an
 	 * empty list. */
 	int (*units_json)(void *arg, struct buf *out);
+	/* Appends targets for Alloy as JSON, likewise, at targets_path. NULL: there is
+	 * no such page. */
+	int (*targets_json)(void *arg, struct buf *out);
+	const char *targets_path; /* --web.targets-path */
 	void *arg;
 	/* As in struct web_params */
 	int (*before_threads)(void *arg, struct err *err);
