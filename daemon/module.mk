@@ -33,6 +33,7 @@ libdaemon_SRCS += daemon/units_expire.c
 libdaemon_SRCS += daemon/units_find.c
 libdaemon_SRCS += daemon/units_found.c
 libdaemon_SRCS += daemon/units_index.c
+libdaemon_SRCS += daemon/profiling_file.c
 libdaemon_SRCS += daemon/targets.c
 libdaemon_SRCS += daemon/units_json.c
 libdaemon_SRCS += daemon/units_report.c

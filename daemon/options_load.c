@@ -13,6 +13,7 @@
 #include "daemon/options.h"
 #include "daemon/perf_kinds.h"
 #include "daemon/power_curve.h"
+#include "daemon/profiling_file.h"
 #include "lib/cleanup.h"
 #include "lib/emission_options.h"
 #include "lib/emissions/emission.h"
@@ -261,7 +262,8 @@ int options_load(int argc, char *const argv[], struct options *ret, struct buf *
 		o.ebpf_io = true;
 	if (o.ebpf_io || o.ebpf_network || o.collector_perf)
 		o.collector_ebpf = true;
-	rc = check_options_fit(&o, err);
+	rc = profiling_apply(&o, warnings, err);
+	rc = rc ? rc : check_options_fit(&o, err);
 	if (rc) {
 		options_release(&o);
 		return rc;

@@ -50,6 +50,7 @@ CHECKS += test/e2e/lb_owned.sh
 CHECKS += test/e2e/lb_tls.sh
 CHECKS += test/e2e/profiles_listener.sh
 CHECKS += test/e2e/profiles_read.sh
+CHECKS += test/e2e/alloy_targets.sh
 CHECKS += test/e2e/profiles_ship.sh
 CHECKS += test/e2e/ship.sh
 CHECKS += test/e2e/ship_ceemsd.sh

@@ -82,6 +82,15 @@ static void every_spelling_of_the_peer_is_accepted(void **state)
 		"--web.listen-address=:1 --web.listen-address=127.0.0.1:2",
 		"--web.telemetry-path=/m",
 		"--web.targets-path=/t",
+		"--discoverer.alloy-targets --discoverer.alloy-targets.self-profiler",
+		"--discoverer.alloy-targets.env-var=A "
+		"--discoverer.alloy-targets.env-var=B",
+		"--discoverer.alloy-targets.resource-manager=slurm",
+		"--profiling.ebpf --profiling.ebpf.self-profiler",
+		"--profiling.ebpf.config.file=/x "
+		"--profiling.ebpf.config.file.expand-env-vars",
+		"--profiling.ebpf.config-file=/x",
+		"--profiling.ebpf.env-var=A --profiling.ebpf.env-var=B",
 		"--web.config.file=/x",
 		"--web.max-requests=0",
 		"--web.disable-exporter-metrics",
@@ -164,11 +173,16 @@ static void an_old_spelling_sets_the_new_option_and_says_so(void **state)
 		assert_non_null(strstr(warnings.data, a->alias_of));
 		if (a->kind == CONF_BOOL)
 			assert_true(*((bool *)(void *)((char *)&o + a->off)));
+		else if (a->kind == CONF_LIST)
+			assert_string_equal(
+				((struct conf_list *)(void *)((char *)&o + a->off))
+					->items[0],
+				"/memory");
 		else
 			assert_string_equal(*(char **)(void *)((char *)&o + a->off),
 					    "/memory");
 	}
-	assert_int_equal(seen, 10);
+	assert_int_equal(seen, 13);
 }
 
 static void disable_defaults_leaves_what_is_named(void **state)
