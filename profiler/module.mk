@@ -38,6 +38,7 @@ libprofiler_SRCS += profiler/reader.c
 libprofiler_SRCS += profiler/sample_ring.c
 libprofiler_SRCS += profiler/serve.c
 libprofiler_SRCS += profiler/session.c
+libprofiler_SRCS += profiler/stack_parts.c
 libprofiler_SRCS += profiler/stacks.c
 libprofiler_SRCS += profiler/step_profiles.c
 libprofiler_SRCS += profiler/symbols.c

@@ -18,6 +18,7 @@
 #include "profiler/output.h"
 #include "profiler/pprof.h"
 #include "profiler/session.h"
+#include "profiler/stack_parts.h"
 #include "profiler/stacks.h"
 #include "profiler/step_profiles.h"
 #include "profiler/unwind_row.h"
@@ -64,6 +65,21 @@ static size_t list_labels(const struct server *s, const struct profile_step *ste
 	return count;
 }
 
+static int write_parts(struct server *s, const struct stacks *stacks,
+		       const struct pprof_time *t, struct profile_record *r,
+		       struct err *err)
+{
+	auto_buf struct buf out = BUF_INIT;
+	struct stack_parts parts;
+	int rc;
+
+	stack_parts_begin(&parts, stacks, t);
+	while ((rc = stack_parts_next(&parts, &out, &r->samples, err)) > 0)
+		output_put(&s->output, r, &out);
+	s->dropped += parts.dropped;
+	return rc;
+}
+
 static int write_step(struct server *s, const struct step_profile *p, struct err *err)
 {
 	struct profile_record r = {.name = "process_cpu",
@@ -71,7 +87,6 @@ static int write_step(struct server *s, const struct step_profile *p, struct err
 				   .until_ns = clock_realtime_ns(),
 				   .samples = p->stacks.samples};
 	struct stacks stacks = {0};
-	auto_buf struct buf out = BUF_INIT;
 	char name[16];
 
 	if (r.until_ns < r.from_ns)
@@ -81,17 +96,14 @@ static int write_step(struct server *s, const struct step_profile *p, struct err
 		.duration_ns = (int64_t)(r.until_ns - r.from_ns),
 		.period_ns = (int64_t)(NSEC_PER_SEC / p->step.hz),
 	};
+	r.label_count = list_labels(s, &p->step, name, r.labels);
 	int rc = stacks_add(&stacks, &p->stacks, session_modules(s->session));
 	if (rc == 0) {
 		stacks_merge(&stacks);
-		rc = pprof_write(&stacks, &t, &out, err);
+		rc = write_parts(s, &stacks, &t, &r, err);
 	}
 	stacks_free(&stacks);
-	if (rc < 0)
-		return err_set(err, rc, "%s", strerror(-rc));
-	r.label_count = list_labels(s, &p->step, name, r.labels);
-	output_put(&s->output, &r, &out);
-	return 0;
+	return rc < 0 ? err_set(err, rc, "%s", strerror(-rc)) : 0;
 }
 
 static void finish_step(struct server *s, struct step_profile *p)

@@ -15,7 +15,7 @@
  * Unknown fields are skipped, required ones checked; the decoder accepts any bytes.
  *
  * A record is small enough for the store: who writes one splits a larger profile
- * (profiler/profile_parts.h). Limits of Grafana Pyroscope's distributor, by default:
+ * (profiler/stack_parts.h). Limits of Grafana Pyroscope's distributor, by default:
  * pkg/validation/limits.go.
  */
 

@@ -617,6 +617,10 @@ admission_review_test_PKGS := json-c libcurl yaml-0.1
 endif
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
 TESTS += reader_test readable_name_test python_layout_test reader_files_test
+TESTS += stack_parts_test
+stack_parts_test_LIBS := libprofiler libbase
+stack_parts_test_PKGS := $(libprofiler_PKGS)
+stack_parts_test_LDLIBS := $(libprofiler_NEEDS)
 reader_test_LIBS := libprofiler libbase
 reader_test_PKGS := $(libprofiler_USES)
 reader_test_LDLIBS := $(libprofiler_NEEDS)
