@@ -148,36 +148,3 @@ int pprof_pack(const struct buf *in, struct buf *ret)
 	(void)deflateEnd(&z);
 	return rc == Z_STREAM_END ? 0 : -ENOMEM;
 }
-
-int pprof_push_request(const struct buf *profile, const struct pprof_label *labels,
-		       size_t label_count, struct buf *ret, struct err *err)
-{
-	auto_buf struct buf packed = BUF_INIT;
-	Pprof__PushRequest push = PPROF__PUSH_REQUEST__INIT;
-	Pprof__RawProfileSeries series = PPROF__RAW_PROFILE_SERIES__INIT,
-				*all = &series;
-	Pprof__RawSample raw = PPROF__RAW_SAMPLE__INIT, *raws = &raw;
-	auto_free Pprof__LabelPair *pairs = calloc(label_count + 1, sizeof(*pairs));
-	auto_free Pprof__LabelPair **list = calloc(label_count + 1, sizeof(*list));
-
-	if (!pairs || !list || pprof_pack(profile, &packed) < 0)
-		return err_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < label_count; i++) {
-		pprof__label_pair__init(&pairs[i]);
-		pairs[i].name = (char *)labels[i].name; /* it is only read */
-		pairs[i].value = (char *)labels[i].value;
-		list[i] = &pairs[i];
-	}
-	raw.raw_profile.data = (uint8_t *)packed.data;
-	raw.raw_profile.len = packed.len;
-	series.n_labels = label_count;
-	series.labels = list;
-	series.n_samples = 1;
-	series.samples = &raws;
-	push.n_series = 1;
-	push.series = &all;
-	char *at = buf_reserve(ret, pprof__push_request__get_packed_size(&push));
-	if (at)
-		buf_commit(ret, pprof__push_request__pack(&push, (uint8_t *)at));
-	return buf_error(ret) ? err_set(err, -ENOMEM, "out of memory") : 0;
-}

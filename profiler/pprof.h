@@ -14,19 +14,11 @@ struct pprof_time {
 	int64_t begin_ns, duration_ns, period_ns;
 };
 
-struct pprof_label {
-	const char *name, *value;
-};
-
 /* Merged stacks as a profile of pprof's kind: sample type "cpu", in nanoseconds.
  * -ENOMEM */
 int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *ret,
 		struct err *err);
 /* Packs it by gzip. -ENOMEM */
 int pprof_pack(const struct buf *in, struct buf *ret);
-/* The request of Pyroscope's push.v1.PusherService/Push that carries it, packed by gzip
- * as the service wants it. -ENOMEM */
-int pprof_push_request(const struct buf *profile, const struct pprof_label *labels,
-		       size_t label_count, struct buf *ret, struct err *err);
 
 #endif

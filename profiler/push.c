@@ -2,15 +2,11 @@
 #include "profiler/push.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "lib/http/client.h"
+#include "lib/http/profile_push.h"
 #include "profiler/pprof.h"
-
-#define PUSH_PATH "/push.v1.PusherService/Push"
-#define OWN_LABELS 1
 
 int push_check_labels(const struct conf_list *labels, struct err *err)
 {
@@ -30,7 +26,7 @@ int push_check_labels(const struct conf_list *labels, struct err *err)
 }
 
 /* Each is cut at its first '='; texts holds them. */
-static int cut_labels(const struct conf_list *list, struct pprof_label *ret,
+static int cut_labels(const struct conf_list *list, struct profile_label *ret,
 		      struct buf *texts)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -42,58 +38,36 @@ static int cut_labels(const struct conf_list *list, struct pprof_label *ret,
 		size_t len = strlen(at);
 		char *equals = strchr(at, '=');
 		*equals = '\0';
-		ret[i] = (struct pprof_label){at, equals + 1};
+		ret[i] = (struct profile_label){at, equals + 1};
 		at += len + 1;
 	}
 	return 0;
 }
 
-static int send_request(const char *url, const struct buf *body, struct err *err)
-{
-	static const struct http_client_config config = {.timeout_ms = 30000};
-	static const struct http_header headers[] = {
-		{"Content-Type", "application/proto"},
-		{"Connect-Protocol-Version", "1"},
-	};
-	const struct http_request r = {
-		.method = HTTP_POST,
-		.url = url,
-		.headers = headers,
-		.header_count = sizeof(headers) / sizeof(headers[0]),
-		.body = body->data,
-		.body_len = body->len,
-	};
-	struct http_response answer = {0};
-	struct http_client *client = NULL;
-
-	int rc = http_client_new(&config, &client, err);
-	if (rc == 0)
-		rc = http_client_do(client, &r, &answer, err);
-	if (rc == 0 && answer.status != 200)
-		rc = err_set(err, -EREMOTEIO, "%s: status %u: %.160s", answer.url,
-			     answer.status, answer.body.len ? answer.body.data : "");
-	http_response_done(&answer);
-	http_client_free(client);
-	return rc;
-}
-
 int push_profile(const char *url, const struct conf_list *labels,
 		 const struct buf *profile, struct err *err)
 {
-	auto_buf struct buf body = BUF_INIT, texts = BUF_INIT, at = BUF_INIT;
-	auto_free struct pprof_label *all =
-		calloc(labels->count + OWN_LABELS, sizeof(*all));
+	static const struct http_client_config config = {.timeout_ms = 30000};
+	const struct profile_store store = {.url = url, .api = PROFILE_API_PUSH};
+	auto_buf struct buf texts = BUF_INIT, packed = BUF_INIT;
+	struct profile_record r = {.name = "process_cpu", .label_count = labels->count};
+	struct profile_answer answer;
+	struct http_client *client = NULL;
 
-	if (!all || cut_labels(labels, all + OWN_LABELS, &texts) < 0)
+	if (labels->count > PROFILE_LABELS_MAX)
+		return err_set(err, -EINVAL, "--push.label: more than %u",
+			       PROFILE_LABELS_MAX);
+	if (cut_labels(labels, r.labels, &texts) < 0 ||
+	    pprof_pack(profile, &packed) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	all[0] = (struct pprof_label){"__name__", "process_cpu"};
-	int rc = pprof_push_request(profile, all, labels->count + OWN_LABELS, &body,
-				    err);
-	if (rc < 0)
-		return rc;
-	size_t len = strlen(url);
-	buf_put(&at, url, len && url[len - 1] == '/' ? len - 1 : len);
-	buf_puts(&at, PUSH_PATH);
-	return buf_error(&at) ? err_set(err, -ENOMEM, "out of memory")
-			      : send_request(at.data, &body, err);
+	r.data = packed.data;
+	r.len = packed.len;
+	int rc = http_client_new(&config, &client, err);
+	if (rc == 0)
+		rc = profile_push(client, &store, &r, &answer, err);
+	if (rc == 0 && answer.verdict != PROFILE_TAKEN)
+		rc = err_set(err, -EREMOTEIO, "%s: status %u: %s", url, answer.status,
+			     answer.text);
+	http_client_free(client);
+	return rc;
 }
