@@ -23,7 +23,7 @@ docdir = $(PREFIX)/share/doc/ceems
 datadir = $(PREFIX)/share/ceems
 completiondir = $(PREFIX)/share/bash-completion/completions
 
-SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier ceems-opener ceems-gpu ceems-k8s ceems-libvirt ceems_k8s_admission_controller redfish_proxy ceems_aggregator ceems_lb,$(PROGS))
+SBIN_PROGS := $(filter ceemsd ceems-ringdump ceems-courier ceems-opener ceems-profiler ceems-gpu ceems-k8s ceems-libvirt ceems_k8s_admission_controller redfish_proxy ceems_aggregator ceems_lb,$(PROGS))
 BIN_PROGS := $(filter-out $(SBIN_PROGS) $(NOINST_PROGS),$(PROGS))
 MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)

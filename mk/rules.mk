@@ -90,7 +90,7 @@ all: $(addprefix $(BUILD)/,$(PROGS)) plugins
 	$(if $(LEFT_OUT),@echo "  left out: $(LEFT_OUT) ($(if $(MISSING_LIBS),apt-get install $(MISSING_LIBS); )doc/install.md)")
 
 # What is not built, and the packages whose libraries pkg-config does not know
-PROGRAMS_ALL := ceemsd ceems-courier ceems-opener ceems-gpu redfish_proxy ceems_aggregator ceems_lb cacct ceems_tool ceems-k8s ceems-libvirt ceems_k8s_admission_controller
+PROGRAMS_ALL := ceemsd ceems-courier ceems-opener ceems-profiler ceems-gpu redfish_proxy ceems_aggregator ceems_lb cacct ceems_tool ceems-k8s ceems-libvirt ceems_k8s_admission_controller
 MISSING_LIBS := $(strip $(if $(HAVE_MHD),,libmicrohttpd-dev) $(if $(HAVE_GNUTLS),,libgnutls28-dev) \
 	$(if $(HAVE_ZLIB),,zlib1g-dev) $(if $(HAVE_YAML),,libyaml-dev) $(if $(HAVE_JSON),,libjson-c-dev) \
 	$(if $(HAVE_CURL),,libcurl4-gnutls-dev) $(if $(HAVE_PQ),,libpq-dev) $(if $(HAVE_MUNGE),,libmunge-dev) $(if $(HAVE_BPF),,libbpf-dev bpftool clang) \

@@ -43,6 +43,7 @@ libprofiler_SRCS += profiler/stacks.c
 libprofiler_SRCS += profiler/step_profiles.c
 libprofiler_SRCS += profiler/symbols.c
 libprofiler_SRCS += profiler/tables.c
+libprofiler_SRCS += profiler/unwind_copy.c
 libprofiler_SRCS += profiler/unwind_table.c
 libprofiler_SRCS += $(BUILD)/profiler/pprof.pb-c.c
 $(OBJ)/profiler/pprof.o $(OBJ)/pic/profiler/pprof.o: $(BUILD)/profiler/pprof.pb-c.c
@@ -50,7 +51,6 @@ $(BUILD)/profiler/pprof.pb-c.c: profiler/pprof.proto
 	$(call say,PROTOC,$<)mkdir -p $(@D) && $(PROTOC_C) --c_out=$(@D) -Iprofiler $<
 
 PROGS += ceems-profiler
-NOINST_PROGS += ceems-profiler
 ceems-profiler_SRCS := profiler/main.c
 ceems-profiler_LIBS := libprofiler libopener libhttp libconf libbase
 ceems-profiler_PKGS := libbpf $(libprofiler_USES) libprotobuf-c zlib libcurl $(if $(HAVE_JSON),json-c) yaml-0.1
