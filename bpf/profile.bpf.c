@@ -8,14 +8,21 @@
 #include <bpf/bpf_tracing.h>
 
 #include "lib/records/profile_sample.h"
-#include "profiler/unwind_row.h"
+
+static inline bool unwind_read(void *memory, unsigned long long at,
+			       unsigned long long *ret)
+{
+	(void)memory;
+	return bpf_probe_read_user(ret, sizeof(*ret), (void *)at) == 0;
+}
+#include "profiler/unwind_step.h"
 
 #define ROW_STEPS 21     /* 2^20 rows of a file, and one to find none */
 #define MAPPING_STEPS 13 /* PROFILE_MAPPINGS_MAX, likewise */
 #define GROUP_ABOVE_MAX 16
 #define POINTER_REACH (1ul << 20) /* bytes of a frame */
 #define PARENTS_MAX 4
-#define WAKE_NS 5000000ull
+#define WAKE_NS 2000000ull
 #define VM_EXEC 0x4ul        /* include/linux/mm.h */
 #define PF_KTHREAD 0x200000u /* include/linux/sched.h */
 #define PF_FORKNOEXEC 0x40u
@@ -46,7 +53,7 @@ struct {
 	__type(value, __u32);
 } ticks SEC(".maps");
 
-PERCPU_ARRAY_MAP(scratch, struct profile_sample);
+PERCPU_ARRAY_MAP(scratch, struct profile_first);
 
 /* What was found last on this CPU, and how many ticks it has had */
 struct cpu_state {
@@ -59,7 +66,7 @@ PERCPU_ARRAY_MAP(cpu_states, struct cpu_state);
 
 struct stack_walk {
 	struct profile_sample *sample;
-	__u64 pc, sp, fp;
+	struct unwind_place at;
 	__u32 first, count; /* mappings */
 	__u32 depth;
 	__u32 end;
@@ -74,11 +81,6 @@ static __always_inline struct profile_control *get_control(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&control, &zero);
-}
-
-static __always_inline bool read_word(__u64 at, __u64 *ret)
-{
-	return bpf_probe_read_user(ret, sizeof(*ret), (void *)at) == 0;
 }
 
 #include "bpf/python.h"
@@ -120,62 +122,24 @@ __noinline int find_row(__u32 first, __u32 count, __u32 pc)
 	return low ? (int)(first + low - 1) : -1;
 }
 
-static __always_inline __u64 cfa_of(const struct stack_walk *w,
-				    const struct unwind_row *row)
-{
-	__u64 cfa = 0;
-
-	switch (UNWIND_RULE_CFA(row->rule)) {
-	case UNWIND_CFA_SP:
-		return w->sp + (__s64)row->cfa_words * 8;
-	case UNWIND_CFA_FP:
-		return w->fp + (__s64)row->cfa_words * 8;
-	case UNWIND_CFA_AT_FP:
-		return read_word(w->fp + (__s64)row->cfa_words * 8, &cfa) ? cfa : 0;
-	case UNWIND_CFA_PLT:
-		return w->sp + 8 + ((w->pc & 15) >= 11) * 8;
-	}
-	return 0;
-}
-
-/* From a frame to its caller. 0: go on */
-static __always_inline int step_frame(struct stack_walk *w,
-				      const struct unwind_row *row)
-{
-	__u64 cfa = cfa_of(w, row), at = 0, fp = w->fp;
-
-	if (UNWIND_RULE_CFA(row->rule) == UNWIND_CFA_END)
-		return SAMPLE_COMPLETE + 1;
-	if (!cfa)
-		return SAMPLE_NO_ROW + 1;
-	if (UNWIND_RULE_FP(row->rule) == UNWIND_FP_AT_CFA)
-		at = cfa + (__s64)row->fp_words * 8;
-	else if (UNWIND_RULE_FP(row->rule) == UNWIND_FP_AT_FP)
-		at = fp + (__s64)row->fp_words * 8;
-	if ((at && !read_word(at, &fp)) || !read_word(cfa - 8, &w->pc))
-		return SAMPLE_NO_MEMORY + 1;
-	w->sp = cfa;
-	w->fp = fp;
-	return w->pc ? 0 : SAMPLE_COMPLETE + 1;
-}
-
 /* Code of no file, which a compiler of Java, JavaScript or Julia has written as it ran,
  * and files without rows, as Go's: they keep frame pointers. A pointer that does not
  * lead upwards by a sensible way is none. */
 static __always_inline int step_by_pointer(struct stack_walk *w)
 {
-	__u64 fp = 0, pc = 0;
+	unsigned long long fp = 0, pc = 0;
 
-	if (!w->fp && w->pointers) /* the ABI's mark of the outermost frame */
+	if (!w->at.fp && w->pointers) /* the ABI's mark of the outermost frame */
 		return SAMPLE_COMPLETE + 1;
-	if (w->fp < w->sp || w->fp - w->sp > POINTER_REACH || (w->fp & 7) ||
-	    !read_word(w->fp, &fp) || !read_word(w->fp + 8, &pc))
+	if (w->at.fp < w->at.sp || w->at.fp - w->at.sp > POINTER_REACH ||
+	    (w->at.fp & 7) || !unwind_read(NULL, w->at.fp, &fp) ||
+	    !unwind_read(NULL, w->at.fp + 8, &pc))
 		return -1;
 	if (!pc)
 		return w->pointers ? SAMPLE_COMPLETE + 1 : -1;
-	w->sp = w->fp + 16;
-	w->fp = fp;
-	w->pc = pc;
+	w->at.sp = w->at.fp + 16;
+	w->at.fp = fp;
+	w->at.pc = pc;
 	w->pointers++;
 	return 0;
 }
@@ -194,7 +158,7 @@ static long walk_frame(__u32 i, void *arg)
 	struct stack_walk *w = arg;
 	__u32 n = w->depth + w->sample->kernel_frames;
 	/* a call may be the last instruction of its function */
-	__u64 pc = i ? w->pc - 1 : w->pc;
+	__u64 pc = i ? w->at.pc - 1 : w->at.pc;
 
 	w->end = SAMPLE_TOO_DEEP;
 	if (n >= SAMPLE_KERNEL_MAX + SAMPLE_FRAMES_MAX)
@@ -205,7 +169,7 @@ static long walk_frame(__u32 i, void *arg)
 		mapping && pc < mapping->end
 			? bpf_map_lookup_elem(&modules, &mapping->module)
 			: NULL;
-	w->sample->pcs[n] = w->pc;
+	w->sample->pcs[n] = w->at.pc;
 	w->depth++;
 	if (!mapping || !module) {
 		__u32 guessed = w->guessed;
@@ -223,7 +187,7 @@ static long walk_frame(__u32 i, void *arg)
 	}
 	at = (__u32)find_row(module->first, module->count, (__u32)(pc - mapping->base));
 	struct unwind_row *row = bpf_map_lookup_elem(&rows, &at);
-	int end = row ? step_frame(w, row) : SAMPLE_NO_ROW + 1;
+	int end = row ? unwind_step(&w->at, row, NULL) : SAMPLE_NO_ROW + 1;
 	if (end == SAMPLE_NO_ROW + 1)
 		return leave_frame(w, SAMPLE_NO_ROW);
 	w->end = end ? end - 1 : SAMPLE_TOO_DEEP;
@@ -364,16 +328,32 @@ static __always_inline bool forget_process(__u32 pid)
 
 /* ---- what happens ---------------------------------------------------------------- */
 
-static __always_inline void walk_program(struct profile_sample *s,
+/* As much as there is above the stack pointer, of these lengths */
+static __always_inline void copy_stack(struct profile_first *f,
+				       const struct unwind_place *at)
+{
+	f->sp = at->sp;
+	f->fp = at->fp;
+	f->bytes = 0;
+	if (bpf_probe_read_user(f->stack, PROFILE_STACK_BYTES, (void *)at->sp) == 0)
+		f->bytes = PROFILE_STACK_BYTES;
+	else if (bpf_probe_read_user(f->stack, 2048, (void *)at->sp) == 0)
+		f->bytes = 2048;
+	else if (bpf_probe_read_user(f->stack, 512, (void *)at->sp) == 0)
+		f->bytes = 512;
+}
+
+static __always_inline void walk_program(struct profile_first *f,
 					 struct task_struct *task)
 {
+	struct profile_sample *s = &f->sample;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack_walk w = {.sample = s};
 
-	w.pc = BPF_CORE_READ(regs, ip);
-	w.sp = BPF_CORE_READ(regs, sp);
-	w.fp = BPF_CORE_READ(regs, bp);
-	if (!w.pc || (BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
+	w.at.pc = BPF_CORE_READ(regs, ip);
+	w.at.sp = BPF_CORE_READ(regs, sp);
+	w.at.fp = BPF_CORE_READ(regs, bp);
+	if (!w.at.pc || (BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		s->end = SAMPLE_NO_PROGRAM;
 		return;
 	}
@@ -381,9 +361,11 @@ static __always_inline void walk_program(struct profile_sample *s,
 	if (!p) {
 		__u32 n = s->kernel_frames;
 		if (n < SAMPLE_KERNEL_MAX)
-			s->pcs[n] = w.pc;
+			s->pcs[n] = w.at.pc;
 		s->frames = 1;
 		s->end = SAMPLE_NEW_PROCESS;
+		s->kind = PROFILE_FIRST;
+		copy_stack(f, &w.at);
 		return;
 	}
 	s->serial = p->serial;
@@ -408,9 +390,10 @@ int clock_ticked(void *ctx)
 	if (!(__u32)id || !c)
 		return 0;
 	struct cpu_state *state = find_wanted(task, c);
-	struct profile_sample *s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!state || !s || !is_tick_due(state, c->hz))
+	struct profile_first *f = bpf_map_lookup_elem(&scratch, &zero);
+	if (!state || !f || !is_tick_due(state, c->hz))
 		return 0;
+	struct profile_sample *s = &f->sample;
 	s->cgroup = state->found;
 	s->process = (__u32)(id >> 32);
 	s->thread = (__u32)id;
@@ -421,15 +404,18 @@ int clock_ticked(void *ctx)
 		bpf_get_stack(ctx, s->pcs, SAMPLE_KERNEL_MAX * sizeof(s->pcs[0]), 0);
 	if (size > 0)
 		s->kernel_frames = (__u8)((__u32)size / sizeof(s->pcs[0]));
-	walk_program(s, task);
+	walk_program(f, task);
 	__u32 pcs = s->kernel_frames + s->frames + s->python_frames;
 	if (pcs > SAMPLE_PCS_MAX)
 		return 0;
-	if (bpf_ringbuf_output(&samples, s,
-			       __builtin_offsetof(struct profile_sample, pcs) +
-				       pcs * sizeof(s->pcs[0]),
-			       s->end == SAMPLE_NEW_PROCESS ? wake_reader(c)
-							    : BPF_RB_NO_WAKEUP) < 0)
+	long rc = s->kind == PROFILE_FIRST
+			  ? bpf_ringbuf_output(&samples, f, sizeof(*f), wake_reader(c))
+			  : bpf_ringbuf_output(
+				    &samples, s,
+				    __builtin_offsetof(struct profile_sample, pcs) +
+					    pcs * sizeof(s->pcs[0]),
+				    BPF_RB_NO_WAKEUP);
+	if (rc < 0)
 		__sync_fetch_and_add(&c->lost, 1);
 	return 0;
 }

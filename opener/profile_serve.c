@@ -80,6 +80,7 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	}
 	if (a.rc < 0 && *err.text)
 		(void)snprintf(a.text, sizeof(a.text), "%s", err.text);
+	a.sees_maps = s->profile.sees_maps;
 	a.magic = PROFILE_REQUEST_MAGIC;
 	a.kind = r->kind;
 	bool loaded = a.rc == 0 && r->kind == PROFILE_REQUEST_LOAD;

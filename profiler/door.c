@@ -65,16 +65,18 @@ static int ask_opener(struct door *d, struct profile_request *r, unsigned fds_wa
 }
 
 int door_load(struct door *d, const struct profile_room *room, int *fds,
-	      struct err *err)
+	      bool *ret_sees_maps, struct err *err)
 {
 	struct profile_request r = {.kind = PROFILE_REQUEST_LOAD, .room = *room};
 	struct profile_reply a;
 	int all[FD_PASS_MAX];
 	int rc = ask_opener(d, &r, PROFILE_FDS, all, &a, err);
 
-	if (rc == 0)
-		memcpy(fds, all, PROFILE_FDS * sizeof(int));
-	return rc;
+	if (rc < 0)
+		return rc;
+	memcpy(fds, all, PROFILE_FDS * sizeof(int));
+	*ret_sees_maps = a.sees_maps;
+	return 0;
 }
 
 int door_ticks(struct door *d, uint32_t hz, struct err *err)

@@ -2,6 +2,7 @@
 #ifndef CEEMS_PROFILER_DOOR_H
 #define CEEMS_PROFILER_DOOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -17,9 +18,10 @@ struct door {
 	uint32_t serial;
 };
 
-/* fds[PROFILE_FDS] are the caller's. */
+/* fds[PROFILE_FDS] are the caller's. *ret_sees_maps: whether the kernel tells of code
+ * that a process maps later. */
 int door_load(struct door *d, const struct profile_room *room, int *fds,
-	      struct err *err);
+	      bool *ret_sees_maps, struct err *err);
 /* The descriptor that keeps the clocks */
 int door_ticks(struct door *d, uint32_t hz, struct err *err);
 int door_unload(struct door *d, struct err *err);

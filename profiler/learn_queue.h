@@ -8,8 +8,8 @@
 /* Processes that have begun to execute something: each is looked at once it has been
  * quiet for a moment, since it maps one library after the other, and not at all if it
  * has ended by then, as most of those do of which there are many. */
-#define LEARN_QUIET_NS 3000000u
-#define LEARN_LATEST_NS 12000000u
+#define LEARN_QUIET_NS 1000000u
+#define LEARN_LATEST_NS 4000000u
 #define LEARN_PLACES 4096u
 
 struct learn_queue {

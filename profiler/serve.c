@@ -237,7 +237,7 @@ struct profile_room serve_room(uint64_t bytes)
 		.rows = (uint32_t)(bytes / 4 / sizeof(struct unwind_row)),
 		.processes = 1024,
 		.mappings = (uint32_t)(bytes / 16 / sizeof(struct profile_mapping)),
-		.ring_bytes = 1u << 20,
+		.ring_bytes = 2u << 20,
 	};
 
 	while (r.processes < 32768 && r.processes < r.mappings / 8)

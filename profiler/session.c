@@ -2,6 +2,7 @@
 #include "profiler/session.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,10 +13,13 @@
 #include "profiler/process_maps.h"
 #include "profiler/sample_ring.h"
 #include "profiler/tables.h"
+#include "profiler/unwind_copy.h"
 
 #define LOOK_MS 100  /* the ring holds what comes in a second of these */
-#define QUEUE_MS 3   /* while a process waits to be looked at */
+#define QUEUE_MS 1   /* while a process waits to be looked at */
 #define LINGER_S 60u /* the program stays loaded, without clocks */
+#define LOOKS_SOON 4u
+#define SECOND_LOOK_NS 30000000u
 #define TAKES_MAX 64 /* processes in one go, between looks at the ring */
 
 struct session {
@@ -23,6 +27,8 @@ struct session {
 	int fds[PROFILE_FDS]; /* [0] -1: nothing is loaded */
 	int ticks;            /* -1: there are no clocks */
 	uint32_t hz;
+	bool sees_maps;
+	uint32_t now_s;   /* CLOCK_BOOTTIME, of session_work() */
 	uint64_t idle_ns; /* since when nobody is sampled; 0: somebody is */
 	struct sample_ring ring;
 	struct tables tables;
@@ -32,11 +38,6 @@ struct session {
 	struct session_stack stack;
 	struct profile_mapping found[PROFILE_MAPPINGS_MAX]; /* in learn_process() */
 };
-
-static uint32_t now_s(void)
-{
-	return (uint32_t)(clock_boottime_ns() / NSEC_PER_SEC);
-}
 
 /* ---- processes ------------------------------------------------------------------- */
 
@@ -63,13 +64,13 @@ static struct known_process *learn_process(struct session *s, uint32_t pid)
 		return NULL;
 	}
 	s->counts.learnt++;
-	int count = process_maps_read(s->config.door, pid, &s->modules, now_s(),
+	int count = process_maps_read(s->config.door, pid, &s->modules, s->now_s,
 				      s->found, &err);
 	if (count < 0)
 		return NULL;
 	/* before the old ones go, so that a file of both keeps its user */
 	count_users(s, s->found, (uint32_t)count, 1);
-	if (tables_put(&s->tables, pid, s->found, (uint32_t)count, now_s()) < 0) {
+	if (tables_put(&s->tables, pid, s->found, (uint32_t)count, s->now_s) < 0) {
 		count_users(s, s->found, (uint32_t)count, -1);
 		return NULL;
 	}
@@ -82,22 +83,26 @@ static void learn_due(struct session *s)
 		uint32_t pid = learn_queue_take(&s->queue, clock_boottime_ns());
 		if (!pid)
 			break;
-		(void)learn_process(s, pid);
+		struct known_process *k = learn_process(s, pid);
+		/* its libraries may not have been there yet */
+		if (k && k->looks == 1 && !s->sees_maps)
+			learn_queue_put(&s->queue, pid,
+					clock_boottime_ns() + SECOND_LOOK_NS);
 	}
 }
 
 /* ---- samples --------------------------------------------------------------------- */
 
 /* What a process has loaded since is in no mapping that is known; nor is code that it
- * writes itself, for which its mappings are not read more than once a second. A file
- * whose rows have made place is read again. */
+ * writes itself, for which its mappings are not read more than once a second, but for
+ * the first times. A file whose rows have made place is read again. */
 static bool is_outdated(const struct session *s, const struct profile_sample *sample,
 			const struct known_process *k)
 {
 	const unsigned long long *pcs = sample->pcs + sample->kernel_frames;
 	const struct profile_mapping *last;
 
-	if (k->learned_s == now_s() || !sample->frames)
+	if ((k->learned_s == s->now_s && k->looks >= LOOKS_SOON) || !sample->frames)
 		return false;
 	if (sample->end == SAMPLE_NO_MAPPING)
 		return true;
@@ -134,12 +139,12 @@ static uint64_t frame_of(struct session *s, const struct known_process *k,
 	if (!m) {
 		int name = k ? jit_maps_find(&s->modules.jit, s->config.door,
 					     s->config.reader, process,
-					     call ? pc - 1 : pc, now_s())
+					     call ? pc - 1 : pc, s->now_s)
 			     : -ENOENT;
 		return name < 0 ? FRAME(FRAME_UNKNOWN, pc)
 				: FRAME(FRAME_JIT, (uint32_t)name);
 	}
-	s->modules.all[m->module].seen_s = now_s();
+	s->modules.all[m->module].seen_s = s->now_s;
 	return FRAME(m->module, (call ? pc - 1 : pc) - m->base);
 }
 
@@ -161,7 +166,7 @@ static void take_stack(struct session *s, const struct profile_sample *sample)
 	uint32_t n = 0;
 
 	if (k)
-		k->seen_s = now_s();
+		k->seen_s = s->now_s;
 	to->cgroup = sample->cgroup;
 	to->process = sample->process;
 	to->thread = sample->thread;
@@ -178,6 +183,28 @@ static void take_stack(struct session *s, const struct profile_sample *sample)
 	s->counts.samples++;
 	s->counts.ends[sample->end]++;
 	s->config.on_stack(s->config.arg, to);
+}
+
+/* One that was not known yet: it is, if it still runs. */
+static void take_first(struct session *s, const struct profile_first *first)
+{
+	struct profile_sample sample;
+
+	memcpy(&sample, &first->sample, sizeof(sample));
+	struct known_process *k = tables_find(&s->tables, sample.process);
+	if (!k)
+		k = learn_process(s, sample.process);
+	if (k) {
+		unwind_copy(&s->tables, k, first, &sample);
+		sample.serial = k->serial;
+	}
+	take_stack(s, &sample);
+}
+
+static bool is_sample_good(const struct profile_sample *s)
+{
+	return s->end < SAMPLE_ENDS && s->kernel_frames <= SAMPLE_KERNEL_MAX &&
+	       s->frames <= SAMPLE_FRAMES_MAX;
 }
 
 static void take_record(void *arg, const void *data, size_t size)
@@ -206,11 +233,15 @@ static void take_record(void *arg, const void *data, size_t size)
 		if (size >= sizeof(struct python_code))
 			(void)python_codes_add(&s->modules.codes, data);
 		break;
+	case PROFILE_FIRST:
+		if (size >= sizeof(struct profile_first) && is_sample_good(sample))
+			take_first(s, data);
+		break;
 	case PROFILE_SAMPLE:
 		if (size < offsetof(struct profile_sample, pcs))
 			break;
 		pcs = sample->kernel_frames + sample->frames + sample->python_frames;
-		if (sample->end < SAMPLE_ENDS && pcs <= SAMPLE_PCS_MAX &&
+		if (is_sample_good(sample) && pcs <= SAMPLE_PCS_MAX &&
 		    size >= offsetof(struct profile_sample, pcs) +
 				    pcs * sizeof(sample->pcs[0]))
 			take_stack(s, sample);
@@ -248,7 +279,7 @@ static void unload_program(struct session *s)
 static int load_program(struct session *s, struct err *err)
 {
 	const struct profile_room *room = &s->config.room;
-	int rc = door_load(s->config.door, room, s->fds, err);
+	int rc = door_load(s->config.door, room, s->fds, &s->sees_maps, err);
 
 	if (rc < 0) {
 		s->fds[0] = -1;
@@ -339,6 +370,7 @@ int session_wait_ms(const struct session *s)
 
 void session_work(struct session *s)
 {
+	s->now_s = (uint32_t)(clock_boottime_ns() / NSEC_PER_SEC);
 	if (s->fds[0] < 0)
 		return;
 	(void)sample_ring_take(&s->ring, take_record, s);

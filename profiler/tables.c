@@ -254,6 +254,8 @@ int tables_put(struct tables *t, uint32_t pid, const struct profile_mapping *map
 
 	if (count > RUN_LEAST << class)
 		return -ENOSPC;
+	const struct known_process *old = tables_find(t, pid);
+	uint32_t looks = old ? old->looks + 1 : 1;
 	tables_forget(t, pid);
 	int rc = make_run(t, class, now_s, &first);
 	if (rc < 0)
@@ -270,6 +272,7 @@ int tables_put(struct tables *t, uint32_t pid, const struct profile_mapping *map
 		.class = class,
 		.learned_s = now_s,
 		.seen_s = now_s,
+		.looks = looks,
 	};
 	t->known_count++;
 	struct profile_process *p = &t->processes[place];

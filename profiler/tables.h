@@ -20,6 +20,7 @@ struct known_process {
 	uint32_t pid; /* 0: the place is free */
 	uint32_t serial, first, count, class;
 	uint32_t learned_s, seen_s; /* CLOCK_BOOTTIME */
+	uint32_t looks; /* how often it was learnt since it began to execute this */
 };
 
 struct tables {

@@ -81,8 +81,10 @@ struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */
 	uint32_t fds;
-	uint32_t uid;             /* of MAPS and PERF_MAP: whose process it is */
-	struct profile_file file; /* of FILE */
+	uint32_t uid;       /* of MAPS and PERF_MAP: whose process it is */
+	uint32_t sees_maps; /* of LOAD: code that is mapped later is told of */
+	uint32_t unused;
+	struct profile_file file;              /* of FILE */
 	char text[PROFILE_REQUEST_TEXT_BYTES]; /* why not, on one line */
 };
 

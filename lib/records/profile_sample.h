@@ -24,7 +24,8 @@ enum {
 	PROFILE_MAPPINGS_MAX = 4096, /* of a process */
 	PROFILE_MODULES_MAX = 4096,
 	PROFILE_GROUPS_MAX = 1024, /* of steps that asked, a power of two */
-	PROFILE_PROBES = 16
+	PROFILE_PROBES = 16,
+	PROFILE_STACK_BYTES = 8192
 };
 
 /* Why a stack has no more frames */
@@ -101,6 +102,7 @@ struct profile_control {
 
 enum profile_kind {
 	PROFILE_SAMPLE,
+	PROFILE_FIRST,  /* a sample of a process that is not known, with its stack */
 	PROFILE_EXEC,   /* the process runs another program now */
 	PROFILE_MAPPED, /* it has mapped code of a file */
 	PROFILE_EXIT,   /* a process that was known is no more */
@@ -146,6 +148,15 @@ struct python_code {
 /* elements of a map lie 8 bytes apart, or a multiple */
 _Static_assert(sizeof(struct profile_module) % 8 == 0, "a map's element");
 _Static_assert(sizeof(struct profile_python) % 8 == 0, "a map's element");
+
+/* What is unwound once its process is known. Its only frame of the program is the one
+ * that it was in. */
+struct profile_first {
+	struct profile_sample sample;
+	unsigned long long sp, fp;
+	unsigned long long bytes; /* of its stack, from sp on, which are there */
+	unsigned char stack[PROFILE_STACK_BYTES];
+};
 
 /* Where to begin to look for a number in a table of a power of two of places */
 static inline unsigned int profile_place(unsigned long long number, unsigned int mask)

@@ -74,6 +74,7 @@ judge() { # what: of the samples with a stack at least 98 % are whole
 	ok "$1: their stacks are whole (${whole:-0}, and $first from before it was known)" test $((${whole:-0} * 100)) -ge $(((${samples:-1} - ${first:-0}) * 98))
 	is "$1: none was lost" "$(number lost)" 0
 }
+is_empty() { [ -z "$(cat "$group/cgroup.procs")" ]; }
 end_program() { kill $program; wait $program 2>/dev/null; }
 run_one() { # what pattern compiler arguments...
 	local what=$1 wanted=$2
@@ -92,6 +93,24 @@ run_one gcc "$chain" gcc $own "$SCRATCH/a.c"
 run_one "gcc, static" "$chain" gcc $own -static "$SCRATCH/a.c"
 run_one clang "$chain" clang "$SCRATCH/a.c"
 command -v gfortran >/dev/null && run_one gfortran '_start;.*;main;MAIN__;heat::advance;heat::relax [0-9]' gfortran $own "$SCRATCH/f.f90" -J "$SCRATCH"
+# programs of a fifth of a second, one after the other: most of them are sampled before they are known
+cat >"$SCRATCH/short.c" <<'C'
+#include <math.h>
+#include <time.h>
+volatile double sink;
+__attribute__((noinline)) double leaf(double x) { for (int i = 0; i < 100000; i++) x += sqrt(x + i); return x; }
+int main(void) { while (clock() < CLOCKS_PER_SEC / 5) sink = leaf(sink); }
+C
+if gcc -O3 -fomit-frame-pointer -o "$SCRATCH/short" "$SCRATCH/short.c" -lm 2>"$SCRATCH/cc"; then
+	run_in_group bash -c 'while :; do "$0"; done' "$SCRATCH/short"
+	profile 8
+	end_program
+	wait_for 20 is_empty
+	whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary") samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary")
+	ok "also of programs of 0.2 s (${whole:-0} of ${samples:-0})" test $((${whole:-0} * 100)) -ge $((${samples:-1} * 98))
+else
+	skip "programs of 0.2 s" "gcc cannot do it here"
+fi
 # to Pyroscope, which a stand-in takes apart; the program is the last that was built
 . "$(dirname "$0")/../port.sh"
 push_to() { # status label...: sets said
