@@ -2,6 +2,8 @@
 # srun: what the plugins cost a user, on a real Slurm
 BENCHES += gpu
 BENCHES += srun
+# profiler: what sampling costs
+BENCHES += profiler
 # report: what --ceems-report adds to a step
 BENCHES += report
 ifneq ($(wildcard /usr/include/slurm/spank.h),)

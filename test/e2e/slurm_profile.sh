@@ -35,7 +35,6 @@ started $!
 wait_for 30 grep -q ready "$SCRATCH/host"
 
 # what the kernel has of ours: programs of our names, and clocks (perf events) of the profiler or its opener
-programs() { bpftool prog show 2>/dev/null | grep -c 'name clock_ticked'; }
 holders() { # processes of this ceemsd that hold a perf event or a kernel program
 	local p n=0
 	for p in $(pgrep -P "$ceemsd_pid"); do n=$((n + $(find "/proc/$p/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf*' 2>/dev/null | wc -l))); done
@@ -53,7 +52,7 @@ user() { getent passwd | awk -F: -v not="${1:-}" '$3 >= 1 && $3 < 65534 && $1 !=
 one=$(user) two=$(user "$one")
 as_user "$two" srun -J silent --overlap "$JOBS/silent" 4 >/dev/null 2>&1 &
 silent=$!
-as_user "$one" srun -J asks --ceems-profile=500 "$JOBS/asks" 4 >"$SCRATCH/asks" 2>&1 &
+as_user "$one" srun -J asks --ceems-profile=500 "$JOBS/asks" 8 >"$SCRATCH/asks" 2>&1 &
 asks=$!
 ok "when one asks the CPUs are looked at, as often as the site allows" wait_for 30 up 97
 ok "by a program in the kernel" [ "$(holders)" -gt 0 ]
@@ -75,7 +74,28 @@ is "no frame of the other's is" "$(jq -r '.stacks[].frames[]' "$SCRATCH/pushed" 
 share() { stacks "$1" | awk -v p="$2" '{ all += $1 } index($2, p) { in_it += $1 } END { printf "%d", 100 * in_it / all }'; }
 ok "nearly all of its time is in its own function ($(share asks asks_leaf) %)" [ "$(share asks asks_leaf)" -ge 90 ]
 seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }
-ok "the time is what it used ($(seconds asks) of 400 cs)" [ "$(seconds asks)" -ge 300 -a "$(seconds asks)" -le 440 ]
+ok "the time is what it used ($(seconds asks) of 800 cs)" [ "$(seconds asks)" -ge 600 -a "$(seconds asks)" -le 880 ]
 ok "also that of a second ($(seconds brief) of 100 cs)" [ "$(seconds brief)" -ge 50 -a "$(seconds brief)" -le 120 ]
 is "no sample was lost" "$(value ceems_profiler_lost_samples_total)" 0
+
+# its profiler is killed as a job runs
+srun -J killed --ceems-profile=97 "$JOBS/asks" 6 >/dev/null 2>&1 &
+job=$!
+ok "a job is sampled" wait_for 30 up 97
+sleep 1
+old=$(pgrep -P "$ceemsd_pid" -x ceems-profiler)
+kill -9 "$old"
+again() { [ "$(pgrep -P "$ceemsd_pid" -x ceems-profiler)" != "$old" ] && up 97; }
+ok "a profiler that is killed is started again, and goes on with the job" wait_for 30 again
+wait $job
+scrape
+ok "whose profile has what came since" wait_for 20 has "$(id killed)"
+ok "most of its time ($(seconds killed) of 600 cs)" [ "$(seconds killed)" -ge 100 ]
+ok "no clock is left" wait_for 20 up 0
+# nor does anything stay when ceemsd ends
+children=$(pgrep -P "$ceemsd_pid")
+kill "$ceemsd_pid"
+wait "$ceemsd_pid" 2>/dev/null
+none_left() { local p; for p in $children; do [ ! -e "/proc/$p" ] || return 1; done; }
+ok "when ceemsd ends none of its processes is left, nor what they hold" wait_for 20 none_left
 tap_done

@@ -616,6 +616,22 @@ admission_review_test_LIBS := libadmission libhttp libconf libbase
 admission_review_test_PKGS := json-c libcurl yaml-0.1
 endif
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
+TESTS += learn_queue_test
+learn_queue_test_LIBS := libprofiler libopener libhttp libconf libbase
+learn_queue_test_PKGS := libbpf $(libprofiler_USES)
+learn_queue_test_LDLIBS := $(libprofiler_NEEDS)
+TESTS += profile_serve_test
+profile_serve_test_LIBS := libprofiler libopener libhttp libconf libbase
+profile_serve_test_PKGS := libbpf $(libprofiler_USES)
+profile_serve_test_LDLIBS := $(libprofiler_NEEDS)
+TESTS += step_profiles_test
+step_profiles_test_LIBS := libprofiler libopener libhttp libconf libbase
+step_profiles_test_PKGS := libbpf $(libprofiler_USES)
+step_profiles_test_LDLIBS := $(libprofiler_NEEDS)
+TESTS += tables_test
+tables_test_LIBS := libprofiler libopener libhttp libconf libbase
+tables_test_PKGS := libbpf $(libprofiler_USES)
+tables_test_LDLIBS := $(libprofiler_NEEDS)
 TESTS += reader_test readable_name_test python_layout_test reader_files_test
 TESTS += stack_parts_test
 stack_parts_test_LIBS := libprofiler libbase

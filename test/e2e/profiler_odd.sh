@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What programs do to their profile: recursion 100000 deep, files that are deleted or replaced as they run,
+# a home that is closed to others, processes that come and go by the thousand.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+have_root || skip_all "not root"
+command -v gcc >/dev/null || skip_all "gcc is not installed"
+if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
+group=$parent/ceems_test_$$
+mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
+test_cleanup() { wait_for 20 rmdir "$group"; }
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)
+[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+
+cat >"$SCRATCH/a.c" <<'C'
+#include <math.h>
+#include <stdlib.h>
+#define OWN __attribute__((noinline))
+volatile double sink;
+OWN double NAME(leaf)(double x) { for (int i = 0; i < 100000; i++) x += sqrt(x + i); return x; }
+OWN double NAME(down)(int n) { volatile double r = n ? NAME(down)(n - 1) : 0; if (!n) for (;;) r = NAME(leaf)(r); return r + 1; }
+int main(int argc, char **argv) { sink = NAME(down)(argc > 1 ? atoi(argv[1]) : 3); return 0; }
+C
+build() { gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-cp "-DNAME(x)=$1_##x" -o "$2" "$SCRATCH/a.c" -lm; }
+run_in_group() { # program...
+	(ulimit -s unlimited; echo $BASHPID >"$group/cgroup.procs" && exec "$@") </dev/null >/dev/null 2>&1 &
+	program=$!
+	started $program
+	wait_for 20 executes "$1"
+}
+executes() { [ "$(readlink "/proc/$program/exe")" = "$(readlink -f "$(command -v "$1")")" ]; }
+profile() { "$BUILD/ceems-profiler" --cgroup="$group" --duration="$1" --profile.hz=97 "${@:2}" >"$SCRATCH/stacks" 2>"$SCRATCH/summary"; }
+number() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$SCRATCH/summary"; }
+samples() { sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary"; }
+is_empty() { [ -z "$(cat "$group/cgroup.procs")" ]; }
+end_program() { kill $program; wait $program 2>/dev/null; wait_for 20 is_empty; }
+
+build deep "$SCRATCH/deep" && build first "$SCRATCH/first" && build second "$SCRATCH/second" || { ok "programs are built" false; tap_done; }
+run_in_group "$SCRATCH/deep" 100000
+profile 2s
+end_program
+ok "a recursion 100000 deep is sampled ($(samples))" test "$(samples)" -ge 10
+ok "its stacks are cut, which is counted ($(number 'too deep'))" test "$(number 'too deep')" -ge $(($(samples) * 9 / 10))
+like "and have their innermost frames" "$(cat "$SCRATCH/stacks")" ';deep_down;deep_leaf [0-9]'
+
+cp "$SCRATCH/first" "$SCRATCH/gone"
+run_in_group "$SCRATCH/gone"
+rm "$SCRATCH/gone"
+profile 2s
+end_program
+like "a program whose file is deleted has its names" "$(cat "$SCRATCH/stacks")" '_start;.*main;(first_down;)+first_leaf [0-9]'
+
+cp "$SCRATCH/first" "$SCRATCH/program"
+run_in_group "$SCRATCH/program"
+old=$program
+cp "$SCRATCH/second" "$SCRATCH/new" && mv "$SCRATCH/new" "$SCRATCH/program"
+run_in_group "$SCRATCH/program"
+profile 3s
+kill $old
+wait $old 2>/dev/null
+end_program
+like "one whose file is replaced as it runs has its own" "$(cat "$SCRATCH/stacks")" 'main;(first_down;)+first_leaf [0-9]'
+like "another one that runs the new file has those of that" "$(cat "$SCRATCH/stacks")" 'main;(second_down;)+second_leaf [0-9]'
+is "no name is of the other" "$(grep -cE 'first_.*second_|second_.*first_' "$SCRATCH/stacks")" 0
+
+mkdir -m 700 "$SCRATCH/home"
+cp "$SCRATCH/first" "$SCRATCH/home/program"
+chown -R nobody "$SCRATCH/home"
+run_in_group "$SCRATCH/home/program"
+profile 2s
+end_program
+like "a program in a home that is closed to others has its names" "$(cat "$SCRATCH/stacks")" 'main;(first_down;)+first_leaf [0-9]'
+
+cp "$SCRATCH/first" "$SCRATCH/cut"
+run_in_group "$SCRATCH/cut"
+strip "$SCRATCH/cut" -o "$SCRATCH/stripped" 2>/dev/null
+end_program
+run_in_group "$SCRATCH/stripped"
+profile 2s
+end_program
+like "a stripped program is its file" "$(cat "$SCRATCH/stacks")" '\[stripped\];\[stripped\] [0-9]'
+
+run_in_group bash -c 'while :; do /bin/true; done'
+profile 5s
+end_program
+ok "of processes that come and go as fast as they can there are samples ($(samples))" test "$(samples)" -ge 10
+is "none is lost" "$(number lost)" 0
+
+run_in_group "$SCRATCH/first"
+profile 2s --profiling.memory=8MiB
+end_program
+like "with 8 MiB it works as well" "$(cat "$SCRATCH/stacks")" 'main;(first_down;)+first_leaf [0-9]'
+like "less is a mistake" "$("$BUILD/ceems-profiler" --cgroup="$group" --profiling.memory=1MiB 2>&1)" 'less than 8 MiB'
+tap_done

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "lib/fd_pass.h"
+#include "opener/profile.h"
+#include "test/unit/unit.h"
+
+/* An opener at the other end of a socket */
+struct world {
+	int link;
+	pid_t pid;
+	uint32_t serial;
+};
+
+static void start(struct world *w, bool any_process)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
+			 0);
+	w->serial = 0;
+	w->pid = fork();
+	if (w->pid == 0) {
+		close(pair[0]);
+		int procfd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		_exit(profile_serve(pair[1], procfd, false, any_process) < 0);
+	}
+	close(pair[1]);
+	w->link = pair[0];
+}
+
+static void stop(struct world *w)
+{
+	int status;
+
+	close(w->link);
+	assert_int_equal(waitpid(w->pid, &status, 0), w->pid);
+	assert_true(WIFEXITED(status));
+}
+
+/* Its answer's rc; a descriptor that came with it is closed. */
+static int ask(struct world *w, struct profile_request r)
+{
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	unsigned count;
+
+	r.magic = PROFILE_REQUEST_MAGIC;
+	r.serial = ++w->serial;
+	assert_int_equal(fd_pass_send(w->link, &r, sizeof(r), NULL, 0, 0), 0);
+	assert_int_equal(fd_pass_receive(w->link, &a, sizeof(a), fds, &count, 0),
+			 sizeof(a));
+	assert_int_equal(a.serial, r.serial);
+	assert_int_equal(a.fds, count);
+	assert_true(a.rc == 0 || (count == 0 && *a.text));
+	while (count)
+		close(fds[--count]);
+	return a.rc;
+}
+
+static void what_is_not_on_the_list_is_refused(void **state)
+{
+	struct world w;
+	(void)state;
+
+	start(&w, false);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = 0}), -EINVAL);
+	assert_int_equal(
+		ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_KINDS}),
+		-EINVAL);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = 12345}), -EINVAL);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_TICKS,
+							  .hz = 1001}),
+			 -EINVAL);
+	assert_int_equal(
+		ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_LOAD,
+						 .room = {.rows = UINT32_MAX}}),
+		-EINVAL);
+	stop(&w);
+}
+
+static void processes_of_no_unit_are_nobodys_business(void **state)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_MAPS, .pid = 1};
+	struct world w;
+	(void)state;
+
+	start(&w, false);
+	assert_int_equal(ask(&w, r), -EACCES);
+	r.pid = (uint32_t)getpid(); /* nor our own */
+	assert_int_equal(ask(&w, r), -EACCES);
+	r.kind = PROFILE_REQUEST_FILE;
+	assert_int_equal(ask(&w, r), -EACCES);
+	r.pid = UINT32_MAX;
+	assert_int_equal(ask(&w, r), -ESRCH);
+	stop(&w);
+}
+
+static void what_is_no_request_at_all_is_passed_over(void **state)
+{
+	char garbage[4096];
+	struct world w;
+	(void)state;
+
+	memset(garbage, 0x5a, sizeof(garbage));
+	start(&w, false);
+	for (size_t size = 1; size <= sizeof(garbage); size *= 2)
+		(void)send(w.link, garbage, size, MSG_NOSIGNAL);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = 0}), -EINVAL);
+	stop(&w);
+}
+
+static void by_hand_any_process_has_its_maps_read(void **state)
+{
+	struct world w;
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	start(&w, true);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_MAPS,
+							  .pid = (uint32_t)getpid()}),
+			 0);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_FILE,
+							  .pid = (uint32_t)getpid(),
+							  .start = 4096,
+							  .end = 8192}),
+			 -ENOENT);
+	stop(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_on_the_list_is_refused),
+		cmocka_unit_test(processes_of_no_unit_are_nobodys_business),
+		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
+		cmocka_unit_test(by_hand_any_process_has_its_maps_read),
+	};
+	return cmocka_run_group_tests_name("profile_serve_test", tests, NULL, NULL);
+}
