@@ -133,14 +133,16 @@ endif
 ifeq ($(HAVE_JSON)$(HAVE_PQ)$(HAVE_MHD),111)
 FUZZERS += sacct
 FUZZERS += grafana
+ifeq ($(HAVE_CURL),1)
 FUZZERS += nova
+endif
 endif
 sacct_fuzz_SRCS := aggregator/sacct.c aggregator/sacct_json.c aggregator/associations.c lib/records/job.c lib/records/job_json.c lib/records/job_names.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 sacct_fuzz_PKGS := json-c
 grafana_fuzz_SRCS := aggregator/grafana_members.c lib/http/json.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 grafana_fuzz_PKGS := json-c
-nova_fuzz_SRCS := aggregator/openstack/nova_json.c aggregator/openstack/keystone_json.c lib/http/client_url.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
-nova_fuzz_PKGS := json-c
+nova_fuzz_SRCS := aggregator/openstack/nova_json.c aggregator/openstack/keystone_json.c lib/http/client_url.c lib/secret.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
+nova_fuzz_PKGS := json-c libcurl
 FUZZERS += api_params
 api_params_fuzz_SRCS := aggregator/params.c lib/rfc3339.c lib/parse.c lib/err.c lib/buf.c lib/fs.c
 FUZZERS += when

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers of Nova and Keystone, or of what pretends to be them: rows come out that are
  * valid JSON and text, or an error. The first byte chooses the kind. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 bool identity_is_login(const char *s)
 {
 	return *s && strlen(s) < 64;
-}
-
-int http_secret_read(const char *path, struct buf *ret, struct err *err)
-{
-	(void)path;
-	(void)ret;
-	return err_set(err, -ENOENT, "no file");
 }
 
 static void check_rows(const struct buf *b, size_t n)
