@@ -272,8 +272,9 @@ def network(p, kind):
 
 def profiling(p):
     p.row("Where its time goes", closed=True)
-    p.put(flame("CPU time by function", "From Pyroscope, for the period. Functions have names where "
-                "the program has symbols, and callers where it has frame pointers.",
+    p.put(flame("CPU time by function", "From Pyroscope, for the period; of units that were profiled "
+                "(srun --ceems-profile). Time on a CPU of all threads on all nodes; functions have "
+                "names where the program has symbols.",
                 profile('{service_name="$uuid"}', CPU_PROFILE)), 24, 18)
 
 
