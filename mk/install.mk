@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 ## make install DESTDIR= PREFIX=   programs, plugins, man pages, systemd units, samples
 ## make uninstall DESTDIR= PREFIX= the same files again; never what is in /etc
-## make deb             a Debian package of what make install installs
+## make deb             Debian packages of what make install installs: build/deb
 ## make dist            a source archive of HEAD
 ## make data OWID=      refreshes the shipped tables from their sources (or from a file)
 
@@ -111,4 +111,5 @@ dist:
 	git archive --prefix=ceems-slurm-$(VERSION)/ -o $(BUILD)/ceems-slurm-$(VERSION).tar.gz HEAD
 	@echo $(BUILD)/ceems-slurm-$(VERSION).tar.gz
 deb: all
-	@contrib/packaging/deb/build $(VERSION) $(BUILD)
+	@rm -rf $(BUILD)/deb
+	@packaging/deb/build $(VERSION) $(BUILD)/deb $(BUILD)

@@ -182,18 +182,6 @@ else
 	skip "ceems_aggregator" "not built here"
 fi
 
-if command -v dpkg-deb >/dev/null; then
-	deb=$(contrib/packaging/deb/build 0.0.1~test "$SCRATCH/deb" 2>"$SCRATCH/deb.log" | tail -1)
-	is "a Debian package can be built" "$(dpkg-deb -f "$deb" Package Version 2>&1 | paste -sd' ')" "Package: ceems-slurm Version: 0.0.1~test"
-	is "the package owns its files as root" "$(dpkg-deb -c "$deb" | awk '$2 != "root/root"')" ""
-	is "the package treats the configuration as the site's" "$(dpkg-deb -I "$deb" conffiles | sort | paste -sd' ')" \
-		"/etc/ceems/acct_gather.conf /etc/ceems/aggregator-web.yaml /etc/ceems/aggregator.yaml /etc/ceems/cacct.yaml /etc/ceems/ceems-courier.yaml /etc/ceems/ceemsd.yaml /etc/ceems/jobcomp.yaml /etc/ceems/lb-web.yaml /etc/ceems/lb.yaml /etc/ceems/redfish.yaml /etc/ceems/redfish_proxy-web.yaml /etc/ceems/redfish_proxy.yaml /etc/ceems/web-config.yaml"
-	dpkg-deb -x "$deb" "$SCRATCH/debroot"
-	is "the package has what make install has" "$(diff <(cd "$dest" && find . -type f | sort) <(cd "$SCRATCH/debroot" && find . -type f | sed '/share\/man/s/\.gz$//' | sort))" ""
-else
-	skip "a Debian package can be built" "dpkg-deb is not installed"
-fi
-
 ok "make uninstall" make -s uninstall DESTDIR="$dest" PREFIX=/usr
 is "only the site's configuration is left" "$(cd "$dest" && find . -type f | sort | paste -sd' ')" "./etc/ceems/acct_gather.conf ./etc/ceems/aggregator-web.yaml ./etc/ceems/aggregator.yaml ./etc/ceems/cacct.yaml ./etc/ceems/ceems-courier.yaml ./etc/ceems/ceemsd.yaml ./etc/ceems/jobcomp.yaml ./etc/ceems/lb-web.yaml ./etc/ceems/lb.yaml ./etc/ceems/redfish.yaml ./etc/ceems/redfish_proxy-web.yaml ./etc/ceems/redfish_proxy.yaml ./etc/ceems/web-config.yaml"
 tap_done
