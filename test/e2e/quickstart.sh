@@ -27,7 +27,8 @@ for n in "${steps[@]}"; do
 	net=
 	grep -qE 'apt-get|slurm_source' "$SCRATCH/steps/$n" && net=--net # it fetches: the only ones that need more than this box
 	box type $net bash -c "cd /root/ceems-slurm && set -o pipefail && $(cat "$SCRATCH/steps/$n")" >"$SCRATCH/said.$n" 2>&1 </dev/null
-	is "step $n: $(head -n 1 "$SCRATCH/steps/$n" | cut -c1-60)" "$?" 0
+	status=$? # before the next substitution changes it
+	is "step $n: $(head -n 1 "$SCRATCH/steps/$n" | cut -c1-60)" "$status" 0
 	[ "$tap_failed" = 0 ] || { tail -n 20 "$SCRATCH/said.$n" | sed 's/^/# /'; break; }
 done
 if [ "$tap_failed" != 0 ]; then
