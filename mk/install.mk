@@ -2,6 +2,7 @@
 ## make install DESTDIR= PREFIX=   programs, plugins, man pages, systemd units, samples
 ## make uninstall DESTDIR= PREFIX= the same files again; never what is in /etc
 ## make deb             Debian packages of what make install installs: build/deb
+## make rpm             RPM packages of the same: build/rpm
 ## make dist            a source archive of HEAD
 ## make data OWID=      refreshes the shipped tables from their sources (or from a file)
 
@@ -47,7 +48,7 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 data:
 	contrib/emissions/refresh $(OWID) $(EDITION)
 
-.PHONY: install uninstall dist deb
+.PHONY: install uninstall dist deb rpm
 install: all
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
@@ -113,3 +114,6 @@ dist:
 deb: all
 	@rm -rf $(BUILD)/deb
 	@packaging/deb/build $(VERSION) $(BUILD)/deb $(BUILD)
+rpm: all
+	@rm -rf $(BUILD)/rpm
+	@packaging/rpm/build $(VERSION) $(BUILD)/rpm $(BUILD)

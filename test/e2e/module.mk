@@ -15,6 +15,7 @@ CHECKS += test/e2e/runner.sh
 CHECKS += test/e2e/rig_selftest.sh
 CHECKS += test/e2e/promtool_golden.sh
 CHECKS_MORE += test/e2e/packages.sh
+CHECKS_MORE += test/e2e/packages_rpm.sh
 CHECKS_MORE += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
