@@ -137,6 +137,14 @@ wait $pid
 is "ceemsd ends well" $? 0
 ok "and leaves no child" wait_for 10 is_gone "$last"
 
+# devices that cannot be told apart
+gpu_machine 'device 0 100' 'device 1 200 uuid=0' 'device 2 300 nameless' 'device 3 400'
+timeout 60 "$BUILD/ceems-gpu" --once "${GPU_ARGS[1]}" >"$SCRATCH/once" 2>"$SCRATCH/once.log"
+is "of two devices with one UUID the first is read, and none without a UUID" "$(grep -o 'GPU-[-0-9]*' "$SCRATCH/once" | sort | paste -sd' ')" \
+	"GPU-00000000-0000-0000-0000-000000000000 GPU-00000000-0000-0000-0000-000000000003"
+like "each that is left out is named" "$(grep -o 'device [0-9]: [^"]*' "$SCRATCH/once.log" | paste -sd'|')" \
+	'^device 1: another one has its UUID, too: GPU-.*: it is not read\|device 2: device 2 has no UUID: it is not read$'
+
 # where there is no driver there is no child
 GPU_ARGS=(--collector.gpu "--gpu.path=$BUILD/ceems-gpu")
 if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /sys/module/nvidia ] && ! ls -d /sys/bus/pci/drivers/{amdgpu,xe,i915}/*:* >/dev/null 2>&1; then

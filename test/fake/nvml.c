@@ -12,6 +12,7 @@
  *					words: error=CODE hang=SECONDS dead (no energy
  *					counter) mj=ADD lost mig gpm accounting
  *					busy=PERCENT refresh=MS used=MIB xid=NUMBER
+ *					uuid=INDEX (of another one) nameless
  *	instance INDEX GI CI SLICES BUSY MIB	of a device that is divided
  *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
  */
@@ -68,6 +69,10 @@ static void read_word(struct fake_device *d, const char *word)
 		d->gpm = 1;
 	else if (strcmp(word, "accounting") == 0)
 		d->accounting = 1;
+	else if (strcmp(word, "nameless") == 0)
+		d->nameless = 1;
+	else if (strncmp(word, "uuid=", 5) == 0)
+		d->uuid = (unsigned int)v + 1;
 	else if (strncmp(word, "xid=", 4) == 0)
 		d->xid = (unsigned int)v;
 }
@@ -133,11 +138,20 @@ static void read_text(char *text, size_t size)
 /* Returns what nvmlInit answers. */
 static int read_machine(struct fake_device devices[DEVICES])
 {
+	static _Thread_local struct {
+		char text[16384];
+		const struct fake_device *of;
+		int init;
+	} last;
 	char text[16384], *rest = NULL;
 	int init = OK;
 
-	memset(devices, 0, DEVICES * sizeof(devices[0]));
 	read_text(text, sizeof(text));
+	/* as before: what a call costs is to be little beside what is measured */
+	if (last.of == devices && strcmp(last.text, text) == 0)
+		return last.init;
+	memcpy(last.text, text, strlen(text) + 1);
+	memset(devices, 0, DEVICES * sizeof(devices[0]));
 	for (char *line = strtok_r(text, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
 		read_device_line(line, devices);
@@ -145,6 +159,8 @@ static int read_machine(struct fake_device devices[DEVICES])
 		read_process_line(line, devices);
 		(void)sscanf(line, "init %d", &init);
 	}
+	last.of = devices;
+	last.init = init;
 	return init;
 }
 
@@ -249,8 +265,15 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **ret)
 EXPORT int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size);
 EXPORT int nvmlDeviceGetUUID(void *handle, char *text, unsigned int size)
 {
+	struct fake_device d = {0};
+	size_t number = (size_t)handle - 1;
+
+	if (find_device(handle, &d, "") == OK && d.uuid)
+		number = d.uuid - 1;
 	(void)snprintf(text, size, "%s-00000000-0000-0000-0000-%012zu",
-		       (size_t)handle >> 8 ? "MIG" : "GPU", (size_t)handle - 1);
+		       (size_t)handle >> 8 ? "MIG" : "GPU", number);
+	if (d.nameless)
+		text[0] = '\0';
 	return fault(__func__);
 }
 
