@@ -18,6 +18,9 @@ struct sharing_process {
 	uint64_t serial;    /* of the unit */
 	uint64_t busy_ns;   /* as last read */
 	uint32_t use_ppm;   /* between the last two readings */
+	uint32_t have;      /* bits 1 << enum child_gpu_process_value */
+	bool ended;
+	uint64_t memory_bytes;
 };
 
 struct sharing_device {
@@ -28,7 +31,7 @@ struct sharing_device {
 
 struct gpu_sharing {
 	const struct env *env;
-	struct sharing_device *device[METERS_GPUS]; /* NULL: nothing ever ran there */
+	struct sharing_device *device[METERS_GPUS]; /* NULL: nothing was told of it */
 	union {
 		struct child_gpu_processes m;
 		char bytes[sizeof(struct child_gpu_processes) +
@@ -80,7 +83,11 @@ static void take_process(const struct gpu_sharing *s, const struct units *u,
 {
 	const struct sharing_process *was = find_sharing_process(last, in->pid);
 
-	*p = (struct sharing_process){.pid = in->pid, .unit = UNITS_NONE};
+	*p = (struct sharing_process){.pid = in->pid,
+				      .unit = UNITS_NONE,
+				      .have = in->have,
+				      .ended = in->ended,
+				      .memory_bytes = in->memory_bytes};
 	if (was) {
 		p->unit = was->unit;
 		p->serial = was->serial;
@@ -129,7 +136,7 @@ void gpu_sharing_take(struct gpu_sharing *s, const struct units *u, uint32_t cou
 		if (child_link_get(s->env->gpu, CHILD_GPU_PROCESSES, name, &s->in,
 				   sizeof(s->in)) < 0)
 			continue;
-		if (!s->device[i] && s->in.m.head.count)
+		if (!s->device[i])
 			s->device[i] = calloc(1, sizeof(*s->device[i]));
 		if (s->device[i])
 			take_sharing_device(s, u, s->device[i]);
@@ -151,4 +158,31 @@ uint32_t gpu_sharing_ppm(const struct gpu_sharing *s, const struct units *u,
 			ppm += p->use_ppm;
 	}
 	return ppm < ENERGY_ONE_PPM ? (uint32_t)ppm : ENERGY_ONE_PPM;
+}
+
+/* A process that has not run since it was listed has no busy time: some other has. */
+struct gpu_shared_use gpu_sharing_use(const struct gpu_sharing *s,
+				      const struct units *u, uint32_t device,
+				      uint32_t unit)
+{
+	const struct sharing_device *d =
+		s && device < METERS_GPUS ? s->device[device] : NULL;
+	struct gpu_shared_use use = {.has_memory = false};
+
+	if (!d || !d->read_ns ||
+	    s->env->boottime_ns() > d->read_ns + CHILD_GPU_STALE_NS)
+		return use;
+	use.has_memory = true;
+	use.has_busy = !d->count;
+	for (uint32_t i = 0; i < d->count; i++) {
+		const struct sharing_process *p = &d->process[i];
+		use.has_busy |= p->have >> CHILD_GPU_PROCESS_BUSY & 1;
+		if (p->ended)
+			continue;
+		use.has_memory &= p->have >> CHILD_GPU_PROCESS_MEMORY & 1;
+		if (p->unit == unit && p->serial == unit_serial(u, unit))
+			use.memory_bytes += p->memory_bytes;
+	}
+	use.busy_ppm = gpu_sharing_ppm(s, u, device, unit);
+	return use;
 }

@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_TICKER_GPU_SHARING_H
 #define CEEMS_DAEMON_TICKER_GPU_SHARING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/env.h"
@@ -20,5 +21,16 @@ void gpu_sharing_take(struct gpu_sharing *s, const struct units *u, uint32_t cou
  * NULL-safe. */
 uint32_t gpu_sharing_ppm(const struct gpu_sharing *s, const struct units *u,
 			 uint32_t device, uint32_t unit);
+
+/* What the driver tells of a unit's processes on a device that it shares. */
+struct gpu_shared_use {
+	bool has_memory, has_busy; /* false: it is not told of all processes there */
+	uint64_t memory_bytes;
+	uint32_t busy_ppm; /* of the device, between the last two readings */
+};
+/* NULL-safe */
+struct gpu_shared_use gpu_sharing_use(const struct gpu_sharing *s,
+				      const struct units *u, uint32_t device,
+				      uint32_t unit);
 
 #endif

@@ -73,35 +73,75 @@ static void add_held_device(const struct energy_use *use, const struct gpu_readi
 		sum->size_kib += g->value[CHILD_GPU_MEMORY_TOTAL] / 1024;
 }
 
-static void add_unit_devices(const struct usage_deltas *w, const struct energy_use *use,
-			     const struct gpu_readings *r, struct gpu_use_sum *sum)
+static uint32_t unit_of_use(const struct energy_use *use)
+{
+	return (uint32_t)(use->account->key - ENERGY_KEYS_RESERVED);
+}
+
+/* With MPS the driver may take all clients for the server: how busy they are is not
+ * told, as long as no real device has shown otherwise. */
+static void add_shared_device(const struct energy_use *use, const struct gpu_part *part,
+			      const struct gpu_reading *g,
+			      const struct gpu_shared_use *own, struct gpu_use_sum *sum)
+{
+	const uint64_t total = g->have & 1u << CHILD_GPU_MEMORY_TOTAL;
+	struct gpu_reading r = {.read_ns = g->read_ns, .used_ns = g->used_ns};
+
+	if (own->has_busy && !part->by_mps && g->have >> CHILD_GPU_BUSY & 1)
+		r.have |= 1u << CHILD_GPU_BUSY;
+	if (own->has_memory)
+		r.have |= 1u << CHILD_GPU_MEMORY_USED | total;
+	r.value[CHILD_GPU_BUSY] = own->busy_ppm;
+	r.value[CHILD_GPU_MEMORY_USED] = own->memory_bytes;
+	r.value[CHILD_GPU_MEMORY_TOTAL] = g->value[CHILD_GPU_MEMORY_TOTAL];
+	add_held_device(use, &r, sum);
+}
+
+/* The unit's devices, and who shares them */
+struct gpu_use_of {
+	const struct units *units;
+	const struct usage_deltas *deltas;
+	const struct gpu_readings *readings;
+	const struct gpu_sharing *sharing;
+};
+
+static void add_unit_devices(const struct gpu_use_of *of, const struct energy_use *use,
+			     struct gpu_use_sum *sum)
 {
 	const struct gpu_part *part =
-		use->gpu_count ? &w->parts[use->gpus - w->gpus] : NULL;
+		use->gpu_count ? &of->deltas->parts[use->gpus - of->deltas->gpus]
+			       : NULL;
 
 	for (size_t i = 0; i < use->gpu_count; i++, part++) {
 		uint32_t device = use->gpus[i].gpu;
 		const struct gpu_reading *g =
 			part->instance == GPUS_NONE
-				? gpu_readings_last(r, device)
-				: gpu_readings_instance(r, device, part->instance);
-		if (g && part->share_ppm == ENERGY_ONE_PPM)
+				? gpu_readings_last(of->readings, device)
+				: gpu_readings_instance(of->readings, device,
+							part->instance);
+		if (g && part->share_ppm == ENERGY_ONE_PPM) {
 			add_held_device(use, g, sum);
+		} else if (g && part->instance == GPUS_NONE) {
+			struct gpu_shared_use own = gpu_sharing_use(
+				of->sharing, of->units, device, unit_of_use(use));
+			add_shared_device(use, part, g, &own, sum);
+		}
 	}
 }
 
 void gpu_use_add(struct units *u, const struct usage_deltas *w,
-		 const struct gpu_readings *r)
+		 const struct gpu_readings *r, const struct gpu_sharing *s)
 {
+	const struct gpu_use_of of = {u, w, r, s};
+
 	for (size_t k = 0; k < w->count; k++) {
 		const struct energy_use *use = &w->use[k];
 		struct gpu_use_sum sum = {.used_kib = 0};
 		if (use->account->key < ENERGY_KEYS_RESERVED)
 			continue;
-		add_unit_devices(w, use, r, &sum);
+		add_unit_devices(&of, use, &sum);
 		if (sum.size_kib || sum.more.busy_of_ns)
-			unit_report_gpus(
-				u, (uint32_t)(use->account->key - ENERGY_KEYS_RESERVED),
-				&sum.more, &sum.figures, sum.used_kib, sum.size_kib);
+			unit_report_gpus(u, unit_of_use(use), &sum.more, &sum.figures,
+					 sum.used_kib, sum.size_kib);
 	}
 }

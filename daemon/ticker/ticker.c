@@ -56,7 +56,7 @@ struct ticker {
 	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
-	struct gpu_sharing *gpu_sharing;   /* likewise, if the site wants it */
+	struct gpu_sharing *gpu_sharing;   /* likewise */
 	struct gpu_idle gpu_idle;
 	struct host_check host_check;
 };
@@ -293,11 +293,12 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 	if (t->gpu_weights)
 		gpu_weights_take(t->gpu_weights, p.gpus);
 	p.gpu_weights = t->gpu_weights;
-	if (p.gpus_by_driver && !t->gpu_sharing && t->env->options->energy_gpu_sharing)
+	if (p.gpus_by_driver && !t->gpu_sharing)
 		t->gpu_sharing = gpu_sharing_new(t->env);
 	if (t->gpu_sharing)
 		gpu_sharing_take(t->gpu_sharing, t->units, p.gpus);
-	p.gpu_sharing = t->gpu_sharing;
+	if (t->env->options->energy_gpu_sharing)
+		p.gpu_sharing = t->gpu_sharing;
 	p.gpu_maps = t->gpu_maps;
 	if (t->gpu_readings)
 		p.gpus_from_ns = gpu_readings_charged_ns(t->gpu_readings, t1_ns);
@@ -541,7 +542,7 @@ int ticker_run(struct ticker *t, struct err *err)
 				meters_get(t->meters, (enum meters_slot)slot)->fresh;
 	}
 	if (t->gpu_readings)
-		gpu_use_add(t->units, &t->deltas, t->gpu_readings);
+		gpu_use_add(t->units, &t->deltas, t->gpu_readings, t->gpu_sharing);
 	commit_tick(t, draft, &taken);
 	t->t0_ns = t->t1_ns;
 	t->t1_ns = t1_ns;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/sources/meters.h"
 #include "lib/clock.h"
@@ -126,7 +127,8 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 		struct gpu_weight part = weigh_gpu(p, i_unit, &found[i], index, mapped);
 		w->parts[w->gpu_count] =
 			(struct gpu_part){mapped ? g->instance : GPUS_NONE,
-					  (uint32_t)(found[i].share * ENERGY_ONE_PPM)};
+					  (uint32_t)(found[i].share * ENERGY_ONE_PPM),
+					  strncmp(unit->gpu_share, "mps", 3) == 0};
 		w->gpus[w->gpu_count++] =
 			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;

@@ -102,6 +102,18 @@ static struct gpu_sharing *new_sharing(void)
 	return gpu_sharing_new(&env);
 }
 
+static void use_of_one_is(const struct gpu_sharing *s, int memory_mib, int busy_ppm)
+{
+	struct gpu_shared_use use = gpu_sharing_use(s, NULL, 0, 1);
+
+	assert_int_equal(use.has_memory, memory_mib >= 0);
+	assert_int_equal(use.has_busy, busy_ppm >= 0);
+	if (memory_mib >= 0)
+		assert_int_equal(use.memory_bytes, (uint64_t)memory_mib << 20);
+	if (busy_ppm >= 0)
+		assert_int_equal(use.busy_ppm, busy_ppm);
+}
+
 static void use_is(struct gpu_sharing *s, uint32_t one_ppm, uint32_t two_ppm)
 {
 	gpu_sharing_take(s, NULL, 2);
@@ -163,12 +175,33 @@ static void processes_count_for_the_unit_in_which_they_were_seen_first(void **st
 	gpu_sharing_free(s);
 }
 
+static void what_is_not_told_of_all_processes_is_not_known(void **state)
+{
+	(void)state;
+	struct gpu_sharing *s = new_sharing();
+	use_of_one_is(s, -1, -1); /* nothing was told */
+	say_processes(pids, (uint64_t[]){0, 0, 0});
+	gpu_sharing_take(s, NULL, 1);
+	use_of_one_is(s, -1, 0); /* no memory is told */
+	say_processes(pids, (uint64_t[]){100, 200, 400});
+	for (int i = 0; i < 3; i++) {
+		said.m.items[i].have |= 1u << CHILD_GPU_PROCESS_MEMORY;
+		said.m.items[i].memory_bytes = (uint64_t)(i + 1) << 20;
+	}
+	gpu_sharing_take(s, NULL, 1);
+	use_of_one_is(s, 3, 300000);
+	now_ns += 60 * SEC; /* long ago */
+	use_of_one_is(s, -1, -1);
+	gpu_sharing_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(use_is_of_the_time_between_two_readings),
 		cmocka_unit_test(
 			processes_count_for_the_unit_in_which_they_were_seen_first),
+		cmocka_unit_test(what_is_not_told_of_all_processes_is_not_known),
 	};
 	return cmocka_run_group_tests_name("gpu_sharing_test", tests, NULL, NULL);
 }

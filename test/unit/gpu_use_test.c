@@ -25,6 +25,25 @@ static struct {
 	} mig;
 } said;
 
+static char anything;
+
+/* What the unit's processes on a shared device did */
+static struct gpu_shared_use shared;
+
+struct gpu_shared_use __wrap_gpu_sharing_use(const struct gpu_sharing *s,
+					     const struct units *u, uint32_t device,
+					     uint32_t unit);
+struct gpu_shared_use __wrap_gpu_sharing_use(const struct gpu_sharing *s,
+					     const struct units *u, uint32_t device,
+					     uint32_t unit)
+{
+	(void)u;
+	assert_ptr_equal(s, &anything);
+	assert_int_equal(device, 0);
+	assert_int_equal(unit, 7);
+	return shared;
+}
+
 /* What was added to the unit */
 static struct {
 	unsigned calls;
@@ -69,7 +88,6 @@ void __wrap_unit_report_gpus(struct units *u, uint32_t i,
 	added.size_kib = size_kib;
 }
 
-static char anything;
 static const struct env env = {.gpu = (struct child_link *)&anything};
 
 static struct energy_account account = {.key = ENERGY_KEYS_RESERVED + 7};
@@ -88,7 +106,7 @@ static void read_once(struct gpu_readings *r, uint64_t second)
 	said.gpu.m.read_ns = said.mig.m.read_ns = measured;
 	memset(&added, 0, sizeof(added));
 	(void)gpu_readings_take(r, &measured, 1);
-	gpu_use_add(NULL, &deltas, r);
+	gpu_use_add(NULL, &deltas, r, (struct gpu_sharing *)&anything);
 	gpu_readings_commit(r);
 }
 
@@ -104,7 +122,7 @@ static void a_whole_device_has_its_figures(void **state)
 
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	part = (struct gpu_part){GPUS_NONE, ENERGY_ONE_PPM};
+	part = (struct gpu_part){GPUS_NONE, ENERGY_ONE_PPM, false};
 	said.gpu.m.have = 1u << CHILD_GPU_MEMORY_USED | 1u << CHILD_GPU_MEMORY_TOTAL;
 	said.gpu.m.value[CHILD_GPU_MEMORY_USED] = 100 * MIB;
 	said.gpu.m.value[CHILD_GPU_MEMORY_TOTAL] = 1000 * MIB;
@@ -116,9 +134,40 @@ static void a_whole_device_has_its_figures(void **state)
 	assert_int_equal(added.figures.of_ms[UNIT_GPU_SM], 1000);
 	assert_int_equal(added.figures.ppm_ms[UNIT_GPU_SM], 400000000);
 	assert_int_equal(added.figures.of_ms[UNIT_GPU_TENSOR], 0);
-	/* of what several share nothing is known */
-	part.share_ppm = ENERGY_ONE_PPM / 2;
+	gpu_readings_free(r);
+}
+
+static void of_a_shared_device_a_unit_has_what_its_processes_did(void **state)
+{
+	struct gpu_readings *r = gpu_readings_new(&env);
+
+	(void)state;
+	memset(&said, 0, sizeof(said));
+	part = (struct gpu_part){GPUS_NONE, ENERGY_ONE_PPM / 4, false};
+	said.gpu.m.have = 1u << CHILD_GPU_BUSY | 1u << CHILD_GPU_MEMORY_USED |
+			  1u << CHILD_GPU_MEMORY_TOTAL;
+	said.gpu.m.value[CHILD_GPU_BUSY] = 900000;
+	said.gpu.m.value[CHILD_GPU_MEMORY_USED] = 800 * MIB;
+	said.gpu.m.value[CHILD_GPU_MEMORY_TOTAL] = 1000 * MIB;
+	say_profile(&said.gpu.m.profile, 1u << CHILD_GPU_SM, 400000);
+	shared = (struct gpu_shared_use){.has_memory = false};
+	read_once(r, 10);
+	assert_int_equal(added.calls, 0);
+	shared = (struct gpu_shared_use){true, true, 100 * MIB, 200000};
+	read_once(r, 11);
+	assert_int_equal(added.used_kib, 100 * 1024);
+	assert_int_equal(added.size_kib, 1000 * 1024);
+	assert_int_equal(added.more.busy_ns, NSEC_PER_SEC / 5);
+	assert_int_equal(added.figures.of_ms[UNIT_GPU_SM], 0);
+	/* clients of MPS may not be told apart */
+	part.by_mps = true;
 	read_once(r, 12);
+	assert_int_equal(added.more.busy_of_ns, 0);
+	assert_int_equal(added.used_kib, 100 * 1024);
+	/* nor parts of an instance */
+	part.instance = 3;
+	said.gpu.m.mig = 1;
+	read_once(r, 13);
 	assert_int_equal(added.calls, 0);
 	gpu_readings_free(r);
 }
@@ -129,7 +178,7 @@ static void an_instance_has_its_memory_and_figures(void **state)
 
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	part = (struct gpu_part){5, ENERGY_ONE_PPM};
+	part = (struct gpu_part){5, ENERGY_ONE_PPM, false};
 	share.share_ppm = ENERGY_ONE_PPM / 7; /* slices */
 	said.gpu.m.mig = 1;
 	said.mig.m.head.count = 2;
@@ -180,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_device_has_its_figures),
+		cmocka_unit_test(of_a_shared_device_a_unit_has_what_its_processes_did),
 		cmocka_unit_test(an_instance_has_its_memory_and_figures),
 		cmocka_unit_test(a_figure_that_is_not_told_stands_for_the_mean),
 	};

@@ -340,7 +340,7 @@ gpu_sharing_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=cgroup_step_of_pid,
 TESTS += gpu_use_test
 gpu_use_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_use_test_PKGS := yaml-0.1
-gpu_use_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=unit_report_gpus
+gpu_use_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=unit_report_gpus,--wrap=gpu_sharing_use
 TESTS += gpu_weights_test
 gpu_weights_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_weights_test_PKGS := yaml-0.1
