@@ -39,6 +39,7 @@ struct pods {
 	struct teller teller;
 	struct pod *buckets[BUCKETS];
 	uint32_t count;
+	uint64_t starts;
 	struct log_repeat full_log;
 };
 
@@ -250,6 +251,7 @@ void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t 
 			drop_if_unknown(p, o);
 			return;
 		}
+		p->starts++;
 		o->bits = bits;
 		o->marks |= POD_RUNS | (before ? POD_BEFORE : 0u);
 	}
@@ -454,4 +456,9 @@ void pods_stats(const struct pods *p, struct pods_stats *ret)
 			ret->unnamed += runs && !o->name;
 		}
 	}
+}
+
+uint64_t pods_starts(const struct pods *p)
+{
+	return p->starts;
 }

@@ -83,5 +83,7 @@ void pods_list_devices_end(struct pods *p);
 /* Sends what could not be sent, all of it again to a new ring, and a sign of life. */
 void pods_refresh(struct pods *p);
 void pods_stats(const struct pods *p, struct pods_stats *ret);
+/* How many have started since pods_new(): if it grows, devices are to be asked for. */
+uint64_t pods_starts(const struct pods *p);
 
 #endif

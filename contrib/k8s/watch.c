@@ -38,6 +38,7 @@ struct watch {
 	struct api_watch *api;
 	bool api_tried;
 	uint64_t began_ns, tick_ns, refresh_ns; /* the latter: when they are due */
+	uint64_t starts; /* of pods, when devices were asked for */
 	bool listed, said;
 };
 
@@ -195,7 +196,9 @@ static int run_tick(struct loop_hook *h)
 	if (now_ns >= w->tick_ns || refresh) {
 		pthread_mutex_lock(&w->mutex);
 		look_at_tree(w, refresh);
-		kubelet_tick(w->kubelet, refresh);
+		bool more = pods_starts(w->pods) != w->starts;
+		w->starts = pods_starts(w->pods);
+		kubelet_tick(w->kubelet, refresh || more);
 		if (refresh)
 			pods_refresh(w->pods);
 		pthread_mutex_unlock(&w->mutex);
