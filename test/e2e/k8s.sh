@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Pods of a real kubelet with containerd, without and with an API server: from their start to their last counters.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/chain.sh"
 ceemsd=$BUILD/ceemsd k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
 [ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
 [ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
@@ -30,7 +31,8 @@ port=$(free_port) || exit 1
 ebpf=()
 [ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1 && ebpf=(--collector.ebpf)
 "$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --energy.interval=1s \
-	--security.drop-privileges=false --unit.linger=10m ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
+	--security.drop-privileges=false --unit.linger=10m --reports.enabled --reports.interval=1h --reports.spool="$SCRATCH/spool" \
+	--cluster=cloud ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
 started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 # before kubelet: it waits for it
@@ -176,4 +178,17 @@ is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/web-0?gracePeriodSeconds=0" >/dev/null
 rm "$node/manifests/away.yaml"
 ok "a pod that is deleted ends" wait_for 90 ended 7
+
+# ---- records: ceemsd, courier, aggregator, cacct
+chain_begin >why 2>&1
+if [ ! -s why ]; then
+	ok "a pod's final report reaches the aggregator" wait_for 120 chain_has "$short" || tail -n 3 courier.log agg.log | sed 's/^/# /'
+	is "its record has the CPU time of its group" "$(chain_cpu_us "$short")" "$(cut -d' ' -f1 "last.$short")"
+	is "a pod is one unit of the manager k8s, of no user" "$(sql "SELECT count(*), bool_and(uid IS NULL), (SELECT min(manager) FROM cluster) FROM unit_node WHERE uuid = '$short'")" "1|t|k8s"
+	has_all() { [ "$(chain_cacct | grep -cE "$short|$hash|$first|$second|$web")" = 5 ]; }
+	ok "an operator sees pods and static pods with cacct" wait_for 60 has_all || { tail -n 3 cacct.err; chain_cacct; } | sed 's/^/# /'
+	is "nobody else does" "$(chain_other_user)" ""
+else
+	skip "a pod's final report reaches the aggregator" "$(head -n1 why)"
+fi
 tap_done

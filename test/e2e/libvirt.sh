@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Virtual machines of a real libvirtd with QEMU's emulation: from their start to their last counters.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pg.sh"
-. "$TOP/test/munge.sh"
+. "$TOP/test/chain.sh"
 ceemsd=$BUILD/ceemsd lv=$BUILD/ceems-libvirt rig=$TOP/test/rig/libvirt
 [ -x "$lv" ] || skip_all "ceems-libvirt was not built here (libvirt-dev, libxml2-dev)"
 [ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
@@ -170,36 +169,14 @@ none() { shows ceems_compute_units libvirt 0; }
 ok "a QEMU that is killed ends its unit" wait_for 60 none
 
 # ---- records: ceemsd, courier, aggregator, cacct
-in_aggregator() {
-	local agg=$BUILD/ceems_aggregator agg_port
-	[ -x "$agg" ] && [ -x "$BUILD/ceems-courier" ] && [ -x "$BUILD/cacct" ] || { echo "not all programs were built here"; return; }
-	"$TOP/test/rig/pg" possible || return
-	have_munge "$agg" && have_munge "$BUILD/cacct" || { echo "no munge"; return; }
-	munge_start || { echo "munged does not start"; return; }
-	pg_start >pg.log 2>&1 || { echo "Postgres does not start"; return; }
-	agg_port=$(free_port)
-	export CEEMS_API_URL=http://127.0.0.1:$agg_port CEEMS_MUNGE_SOCKET=$MUNGE_SOCKET HOME=$SCRATCH
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --identity.munge-socket="$MUNGE_SOCKET" --ingest.munge-socket="$MUNGE_SOCKET" \
-		--ingest.user='root=*' --admin.users=root --rollup.delay=0s --security.run-as-user="" >agg.log 2>&1 </dev/null &
-	started $!
-	wait_for 30 curl -sf -o /dev/null "$CEEMS_API_URL/health" || echo "the aggregator does not start"
-}
-in_aggregator >why 2>&1
+chain_begin >why 2>&1
 if [ ! -s why ]; then
-	sql() { psql_do -c "$1"; }
-	row() { sql "SELECT cpu_user_ns + cpu_system_ns + coalesce(before_cpu_user_ns + before_cpu_system_ns, 0) FROM unit_node WHERE final AND uuid = '$(uuid 2)'"; }
-	told() {
-		timeout 200 "$BUILD/ceems-courier" --once --aggregator.url="$CEEMS_API_URL" --aggregator.munge-socket="$MUNGE_SOCKET" \
-			--ship.spool="$SCRATCH/spool" >>courier.log 2>&1
-		[ -n "$(row)" ] && [ "$(sql "SELECT count(*) FROM unit_node WHERE unit IS NULL")" = 0 ]
-	}
-	ok "a domain's final report reaches the aggregator" wait_for 120 told || tail -n 3 courier.log agg.log | sed 's/^/# /'
-	is "its record has the CPU time of its group, what it had used before it was found included" "$(($(row) / 1000))" "$(cat two_us)"
+	ok "a domain's final report reaches the aggregator" wait_for 120 chain_has "$(uuid 2)" || tail -n 3 courier.log agg.log | sed 's/^/# /'
+	is "its record has the CPU time of its group, what it had used before it was found included" "$(chain_cpu_us "$(uuid 2)")" "$(cat two_us)"
 	is "one unit for two starts" "$(sql "SELECT count(*), bool_and(uid IS NULL) FROM unit_node WHERE uuid = '$(uuid 1)'")" "1|t"
 	ok "with energy" [ "$(sql "SELECT coalesce(max(host_uj), 0) > 0 FROM unit_node WHERE uuid = '$(uuid 2)'")" = t ]
-	seen() { "$BUILD/cacct" -a -n -P -o JobIDRaw "$@" 2>>cacct.err | sort; }
-	ok "an operator sees them with cacct" wait_for 60 eval "[ \"\$(seen | grep -cE '$(uuid 1)|$(uuid 2)')\" = 2 ]" || tail -n 3 cacct.err | sed 's/^/# /'
-	is "nobody else does" "$(setpriv --reuid=daemon --regid=daemon --clear-groups "$BUILD/cacct" -n -P -o JobIDRaw 2>/dev/null)" ""
+	ok "an operator sees them with cacct" wait_for 60 eval "[ \"\$(chain_cacct | grep -cE '$(uuid 1)|$(uuid 2)')\" = 2 ]" || tail -n 3 cacct.err | sed 's/^/# /'
+	is "nobody else does" "$(chain_other_user)" ""
 else
 	skip "a domain's final report reaches the aggregator" "$(head -n1 why)"
 fi

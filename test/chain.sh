@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sourced, after test/tap.sh, by tests that follow the reports of a ceemsd with --ship.spool=$SCRATCH/spool into an aggregator
+# and to cacct: with Postgres and munge of their own.
+. "$TOP/test/pg.sh"
+. "$TOP/test/munge.sh"
+chain_begin() { # prints why it is not possible
+	local agg=$BUILD/ceems_aggregator port
+	[ -x "$agg" ] && [ -x "$BUILD/ceems-courier" ] && [ -x "$BUILD/cacct" ] || { echo "not all programs were built here"; return; }
+	"$TOP/test/rig/pg" possible || return
+	have_munge "$agg" && have_munge "$BUILD/cacct" || { echo "no munge"; return; }
+	munge_start || { echo "munged does not start"; return; }
+	pg_start >pg.log 2>&1 || { echo "Postgres does not start"; return; }
+	port=$(free_port)
+	export CEEMS_API_URL=http://127.0.0.1:$port CEEMS_MUNGE_SOCKET=$MUNGE_SOCKET HOME=$SCRATCH
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$port" --identity.munge-socket="$MUNGE_SOCKET" --ingest.munge-socket="$MUNGE_SOCKET" \
+		--ingest.user='root=*' --admin.users=root --rollup.delay=0s --security.run-as-user="" >agg.log 2>&1 </dev/null &
+	started $!
+	wait_for 30 curl -sf -o /dev/null "$CEEMS_API_URL/health" || echo "the aggregator does not start"
+}
+sql() { psql_do -c "$1"; }
+# UUID: CPU time of a unit's final report, with what it had used before it was found
+chain_cpu_us() { sql "SELECT (cpu_user_ns + cpu_system_ns + coalesce(before_cpu_user_ns + before_cpu_system_ns, 0)) / 1000 FROM unit_node WHERE final AND uuid = '$1'"; }
+# UUID: ships what there is; true if the final report is there, and no report waits for its unit
+chain_has() {
+	timeout 200 "$BUILD/ceems-courier" --once --aggregator.url="$CEEMS_API_URL" --aggregator.munge-socket="$MUNGE_SOCKET" \
+		--ship.spool="$SCRATCH/spool" >>courier.log 2>&1
+	[ -n "$(chain_cpu_us "$1")" ] && [ "$(sql "SELECT count(*) FROM unit_node WHERE unit IS NULL")" = 0 ]
+}
+chain_cacct() { "$BUILD/cacct" -a -n -P -o JobIDRaw "$@" 2>>cacct.err | sort; }
+chain_other_user() { setpriv --reuid=daemon --regid=daemon --clear-groups "$BUILD/cacct" -n -P -o JobIDRaw 2>/dev/null; }
