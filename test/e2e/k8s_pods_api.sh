@@ -50,8 +50,10 @@ pod() {
 pod one 250m >"$node/manifests/one.yaml"
 cpus() { scrape && [ "$(value ceems_compute_unit_cpus 'manager="k8s"')" = "$1" ]; }
 ok "a pod's CPUs are what it requests" wait_for 60 cpus 0.25
-starts() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -r '[.hints.account, .hints.name] | join("/")' | sort -u; }
-is "its name and namespace are in the record of its start" "$(starts)" "kube-system/one-labnode"
+starts() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -r 'select(.hints.name) | [.hints.account, .hints.name] | join("/")' | sort -u; }
+# kubelet may tell of it just after its group was made: it is told again then
+named() { [ "$(starts)" = kube-system/one-labnode ]; }
+ok "its name and namespace are in the record of its start" wait_for 30 named || starts | sed 's/^/# /'
 
 # kubelet goes, and with it the call
 kubelet() {
