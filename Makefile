@@ -58,6 +58,7 @@ include gpu/module.mk
 include profiler/module.mk
 include aggregator/ingest/module.mk
 include aggregator/openstack/module.mk
+include aggregator/kubernetes/module.mk
 include aggregator/module.mk
 include cli/module.mk
 include contrib/adapter/module.mk

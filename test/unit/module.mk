@@ -650,3 +650,8 @@ readable_name_test_LIBS := libprofiler libbase
 readable_name_test_PKGS := $(libprofiler_USES)
 readable_name_test_LDLIBS := $(libprofiler_NEEDS)
 endif
+ifneq ($(filter libkube,$(ARCHIVES)),)
+TESTS += kube_json_test
+kube_json_test_LIBS := libkube libhttp libconf libbase
+kube_json_test_PKGS := json-c libcurl yaml-0.1
+endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables of rows for clusters of Kubernetes. */
+#include "aggregator/kubernetes/kube_config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/conf/yaml_rows.h"
+#include "lib/fs.h"
+#include "lib/http/client_url.h"
+
+#define KUBE struct kube
+#define LIST_MAX 64u
+#define DAY_MS 86400000ull
+#define IN_CLUSTER "/var/run/secrets/kubernetes.io/serviceaccount/"
+#define USERS_MAX 100000u
+
+struct kube_draft {
+	struct kube *items;
+	size_t count;
+};
+
+static int check_server(struct yaml_reader *r, const char *key, yaml_node_t *v,
+			void *at)
+{
+	struct http_url_parts u;
+	struct err err = {""};
+
+	return http_url_split(*(const char **)at, &u, &err) < 0
+		       ? yaml_walk_fail(&r->w, v, key, err.text)
+		       : 0;
+}
+
+static const struct yaml_row kube_extra_rows[] = {
+	YAML_ROW("server", yaml_read_name, KUBE, server, .check = check_server),
+	YAML_PATH("token_file", KUBE, token_file),
+	YAML_TEXT("username_prefix", KUBE, prefix),
+	YAML_TEXT("username_suffix", KUBE, suffix),
+	YAML_LIST("groups", &yaml_item_name, KUBE, groups, group_count, LIST_MAX),
+	YAML_PATH("ns_users_list_file", KUBE, users_file),
+	YAML_LIST("gpu_resource_names", &yaml_item_name, KUBE, gpu_names, gpu_count,
+		  LIST_MAX),
+	YAML_LIST("username_annotations", &yaml_item_name, KUBE, owner_annotations,
+		  owner_annotation_count, LIST_MAX),
+	YAML_LIST("project_annotations", &yaml_item_name, KUBE, project_annotations,
+		  project_annotation_count, LIST_MAX),
+	YAML_RANGE("people_interval", ms, KUBE, people_ms, 30000, 1000, DAY_MS),
+	YAML_RANGE("list_interval", ms, KUBE, whole_ms, 3600000, 10000, 7 * DAY_MS),
+	YAML_RANGE("watch", ms, KUBE, watch_ms, 2000, 1000, 60000),
+	YAML_RANGE("rights_interval", ms, KUBE, rights_ms, 30000, 1000, 600000),
+	YAML_RANGE("timeout", ms, KUBE, timeout_ms, 30000, 100, 600000),
+	YAML_RANGE("page", number, KUBE, page, 500, 1, 5000),
+	{.key = "kubeconfig_file",
+	 .read = yaml_skip,
+	 .note = "is not read: give server, token_file and web.tls_config.ca_file"},
+	YAML_END,
+};
+static const struct yaml_row kube_tls_rows[] = {
+	YAML_PATH("ca_file", KUBE, ca_file),
+	YAML_PATH("cert_file", KUBE, cert_file),
+	YAML_PATH("key_file", KUBE, key_file),
+	YAML_BOOL("insecure_skip_verify", KUBE, insecure),
+	YAML_END,
+};
+static const struct yaml_row kube_web_rows[] = {
+	YAML_SAME("tls_config", kube_tls_rows),
+	YAML_SKIPPED("url", .note = "has no effect for Kubernetes: it is extra_config."
+				    "server"),
+	YAML_SKIPPED("http_headers", .note = "has no effect"),
+	YAML_SKIPPED("follow_redirects", .note = "has no effect: none is followed"),
+	YAML_SKIPPED("enable_http2", ),
+	YAML_END,
+};
+static const struct yaml_row kube_rows[] = {
+	YAML_ROW("id", yaml_read_name, KUBE, id, ),
+	YAML_ROW("manager", yaml_read_name, KUBE, manager, ),
+	YAML_SKIPPED("updaters", ),
+	YAML_SKIPPED("cli", ),
+	YAML_SAME("web", kube_web_rows),
+	YAML_SAME("extra_config", kube_extra_rows),
+	YAML_END,
+};
+
+static int check_kube(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at)
+{
+	const KUBE *k = at;
+	const char *wrong = NULL;
+
+	(void)key;
+	if (!k->id)
+		wrong = "a cluster needs an id";
+	else if (!k->cert_file != !k->key_file)
+		wrong = "tls_config: cert_file and key_file go together";
+	else if (k->server && k->users_file)
+		wrong = "ns_users_list_file is for clusters without a server: rights "
+			"come from the API server";
+	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
+}
+
+static bool is_kube_scalar(const yaml_node_t *n, const char *text)
+{
+	return n && n->type == YAML_SCALAR_NODE &&
+	       strcmp((const char *)n->data.scalar.value, text) == 0;
+}
+
+/* Of clusters of others nothing is read: their keys are not ours. */
+static int read_kube(struct yaml_reader *r, const struct yaml_row *row, const char *key,
+		     yaml_node_t *v, void *at)
+{
+	bool ours = false;
+
+	if (v->type != YAML_MAPPING_NODE)
+		return yaml_walk_fail(&r->w, v, key, "not a mapping");
+	for (yaml_node_pair_t *p = v->data.mapping.pairs.start;
+	     p < v->data.mapping.pairs.top; p++)
+		ours |= is_kube_scalar(yaml_document_get_node(r->w.doc, p->key),
+				       "manager") &&
+			is_kube_scalar(yaml_document_get_node(r->w.doc, p->value),
+				       "k8s");
+	return ours ? yaml_read_map(r, row, key, v, at) : 1;
+}
+
+static const struct yaml_row kube_item = {
+	.read = read_kube, .rows = kube_rows, .check = check_kube};
+static const struct yaml_row kube_root_rows[] = {
+	YAML_LIST("clusters", &kube_item, struct kube_draft, items, count, KUBES_MAX),
+	YAML_SKIPPED("ceems_api_server", ),
+	YAML_SKIPPED("ceems_lb", ),
+	YAML_SKIPPED("updaters", ),
+	YAML_END,
+};
+
+/* In a pod the cluster's own API server is meant where no other is named. */
+static void find_own_server(struct kube *k, struct arena *arena)
+{
+	const char *host = getenv("KUBERNETES_SERVICE_HOST");
+	const char *port = getenv("KUBERNETES_SERVICE_PORT");
+	char url[300];
+
+	if (k->server || k->users_file || !host || !port)
+		return;
+	snprintf(url, sizeof(url),
+		 strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+	k->server = arena_text(arena, url);
+	if (!k->token_file)
+		k->token_file = IN_CLUSTER "token";
+	if (!k->ca_file)
+		k->ca_file = IN_CLUSTER "ca.crt";
+}
+
+int kubes_parse(const char *text, size_t len, const char *file, struct kubes *ret,
+		struct buf *notes, struct err *err)
+{
+	struct kubes made = {.count = 0};
+	struct kube_draft d = {.count = 0};
+	struct yaml_reader r = {.w = {.file = file, .err = err},
+				.arena = &made.arena,
+				.expand = true,
+				.notes = notes};
+
+	int rc = yaml_rows_read(&r, text, len, KUBE_CONFIG_BYTES_MAX, "configuration",
+				kube_root_rows, &d);
+	for (size_t i = 0; rc == 0 && i < d.count; i++) {
+		for (size_t k = 0; rc == 0 && k < i; k++) {
+			if (strcmp(d.items[i].id, d.items[k].id) == 0)
+				rc = err_set(err, -EINVAL,
+					     "%s: two clusters are called %s", file,
+					     d.items[i].id);
+		}
+		find_own_server(&d.items[i], &made.arena);
+	}
+	if (rc < 0) {
+		kubes_done(&made);
+		return rc;
+	}
+	made.items = d.items;
+	made.count = d.count;
+	*ret = made;
+	return 0;
+}
+
+int kubes_read(const char *path, struct kubes *ret, struct buf *notes, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT;
+	struct stat st;
+	int rc = fs_read_buf_at(AT_FDCWD, path, KUBE_CONFIG_BYTES_MAX, &text, err);
+
+	/* whoever can write it decides whose pods are whose */
+	if (rc == 0 && stat(path, &st) == 0 && (st.st_mode & 0022))
+		rc = err_set(err, -EPERM,
+			     "%s: can be written by others than its owner (mode %04o), "
+			     "refused (chmod go-w)",
+			     path, st.st_mode & 07777);
+	return rc < 0 ? rc
+		      : kubes_parse(text.data ? text.data : "", text.len, path, ret,
+				    notes, err);
+}
+
+void kubes_done(struct kubes *k)
+{
+	arena_done(&k->arena);
+	*k = (struct kubes){.count = 0};
+}
+
+int kube_user(const struct kube *k, const char *login, char ret[KUBE_USER_BYTES])
+{
+	if ((!k->prefix && !k->suffix) || !*login)
+		return -ENOENT;
+	int n = snprintf(ret, KUBE_USER_BYTES, "%s%s%s", k->prefix ? k->prefix : "",
+			 login, k->suffix ? k->suffix : "");
+	if (n < 0 || n >= KUBE_USER_BYTES)
+		return -ENAMETOOLONG;
+	/* Kubernetes' own accounts are nobody's, whatever the prefix */
+	return strncmp(ret, "system:", 7) == 0 ? -ENOENT : 0;
+}
+
+/* ---- the users file -------------------------------------------------------------- */
+
+struct kube_users {
+	struct yaml_walk w;
+	struct buf *out;
+	const char *namespace;
+	size_t rows;
+};
+
+static int read_users_user(void *arg, const char *key, yaml_node_t *v)
+{
+	struct kube_users *u = arg;
+	const char *name = NULL;
+	int rc = yaml_walk_scalar(&u->w, key, v, &name);
+
+	if (rc < 0)
+		return rc;
+	if (u->rows >= USERS_MAX)
+		return yaml_walk_fail(&u->w, v, key, "too many users");
+	buf_puts(u->out, u->rows++ ? ",{\"namespace\":" : "{\"namespace\":");
+	buf_put_json(u->out, u->namespace, strlen(u->namespace));
+	buf_puts(u->out, ",\"user\":");
+	buf_put_json(u->out, name, strlen(name));
+	buf_putc(u->out, '}');
+	return 0;
+}
+
+static int read_users_namespace(void *arg, const char *name, yaml_node_t *key,
+				yaml_node_t *value)
+{
+	struct kube_users *u = arg;
+
+	(void)key;
+	u->namespace = name;
+	return yaml_walk_list(&u->w, u, name, value, USERS_MAX, read_users_user);
+}
+
+static int read_users_map(void *arg, const char *key, yaml_node_t *value)
+{
+	struct kube_users *u = arg;
+
+	return yaml_walk_pairs(&u->w, u, key, value, read_users_namespace);
+}
+
+static int read_users_root(void *arg, yaml_node_t *node)
+{
+	static const struct yaml_key keys[] = {{"users", read_users_map}};
+	struct kube_users *u = arg;
+
+	return node ? yaml_walk_map(&u->w, u, "the file", node, keys, 1) : 0;
+}
+
+int kube_users_parse(const char *text, size_t len, const char *file, struct buf *ret,
+		     struct err *err)
+{
+	struct kube_users u = {.w = {.file = file, .err = err}, .out = ret};
+
+	buf_putc(ret, '[');
+	int rc = yaml_walk_text(&u.w, text, len, (size_t)16 << 20, read_users_root, &u);
+	buf_putc(ret, ']');
+	return rc < 0 ? rc : buf_error(ret);
+}

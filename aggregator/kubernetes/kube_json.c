@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Answers of an API server as rows. */
+#include "aggregator/kubernetes/kube_json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregator/kubernetes/kube_quantity.h"
+#include "lib/http/json.h"
+#include "lib/rfc3339.h"
+
+#define DEPTH_MAX 64
+#define NAME_MAX_BYTES 1023
+#define CONTAINERS_MAX 1000
+#define SUBJECTS_MAX 1000
+
+static const struct http_json_limits limits = {.bytes_max = KUBE_ANSWER_MAX,
+					       .depth_max = DEPTH_MAX};
+
+/* ---- members --------------------------------------------------------------------- */
+
+static struct json_object *get_map(struct json_object *o, const char *name)
+{
+	return http_json_get(o, name, json_type_object);
+}
+
+static const char *get_word(struct json_object *o, const char *name)
+{
+	const char *s = http_json_text(o, name);
+
+	return s && strlen(s) <= NAME_MAX_BYTES ? s : NULL;
+}
+
+static void put_row_member(struct buf *b, const char *name, const char *s)
+{
+	if (!s)
+		return;
+	buf_printf(b, "%s\"%s\":", b->data[b->len - 1] == '{' ? "" : ",", name);
+	buf_put_json(b, s, strlen(s));
+}
+
+static void put_row_value(struct buf *b, const char *name, uint64_t v)
+{
+	buf_printf(b, "%s\"%s\":", b->data[b->len - 1] == '{' ? "" : ",", name);
+	buf_put_u64(b, v);
+}
+
+static bool put_row_when(struct buf *b, const char *name, const char *s)
+{
+	uint64_t at;
+
+	if (!s || rfc3339_parse(s, &at) < 0 || at > 4600000000ull)
+		return false;
+	put_row_value(b, name, at);
+	return true;
+}
+
+static void begin_row(struct buf *rows)
+{
+	buf_puts(rows, rows->len ? ",{" : "{");
+}
+
+/* ---- pods ------------------------------------------------------------------------ */
+
+struct pod_needs {
+	uint64_t cpu_milli, memory_milli, gpus_milli;
+};
+
+static uint64_t amount_of(struct json_object *o, const char *name)
+{
+	const char *s = http_json_text(o, name);
+	uint64_t v = 0;
+
+	return s && kube_quantity(s, &v) == 0 ? v : 0;
+}
+
+/* What a container may use: its limit, else what it asked for. */
+static void add_container(const struct kube *k, struct json_object *c,
+			  struct pod_needs *ret)
+{
+	static const char *const usual[] = {"nvidia.com/gpu", "amd.com/gpu"};
+	struct json_object *res = get_map(c, "resources");
+	struct json_object *most = get_map(res, "limits");
+	struct json_object *least = get_map(res, "requests");
+	uint64_t cpu = amount_of(most, "cpu"), memory = amount_of(most, "memory");
+
+	ret->cpu_milli += cpu ? cpu : amount_of(least, "cpu");
+	ret->memory_milli += memory ? memory : amount_of(least, "memory");
+	for (size_t i = 0; i < (k->gpu_count ? k->gpu_count : 2); i++)
+		ret->gpus_milli +=
+			amount_of(most, k->gpu_count ? k->gpu_names[i] : usual[i]);
+}
+
+static void put_needs(struct buf *b, const struct kube *k, struct json_object *spec)
+{
+	struct json_object *list = http_json_get(spec, "containers", json_type_array);
+	size_t n = list ? json_object_array_length(list) : 0;
+	struct pod_needs sum = {0};
+
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++)
+		add_container(k, json_object_array_get_idx(list, i), &sum);
+	uint64_t cpus = (sum.cpu_milli + 999) / 1000,
+		 gpus = (sum.gpus_milli + 999) / 1000;
+	if (cpus && cpus <= INT32_MAX)
+		put_row_value(b, "cpus", cpus);
+	if (sum.memory_milli >= 1000)
+		put_row_value(b, "memory_bytes", sum.memory_milli / 1000);
+	if (gpus && gpus <= INT32_MAX)
+		put_row_value(b, "gpus", gpus);
+}
+
+/* When the last container ended. */
+static void put_pod_end(struct buf *b, struct json_object *status)
+{
+	struct json_object *list =
+		http_json_get(status, "containerStatuses", json_type_array);
+	size_t n = list ? json_object_array_length(list) : 0;
+	uint64_t last = 0, at;
+
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		struct json_object *c = json_object_array_get_idx(list, i);
+		const char *s = http_json_text(
+			get_map(get_map(c, "state"), "terminated"), "finishedAt");
+		if (s && rfc3339_parse(s, &at) == 0 && at > last && at < 4600000000ull)
+			last = at;
+	}
+	if (last)
+		put_row_value(b, "ended_s", last);
+}
+
+/* Only where the site says that these annotations are to be believed. */
+static void put_annotated(struct buf *b, const char *as, struct json_object *meta,
+			  const char *const *names, size_t count)
+{
+	struct json_object *a = get_map(meta, "annotations");
+
+	for (size_t i = 0; i < count; i++) {
+		const char *s = get_word(a, names[i]);
+		if (!s || !*s || strstr(s, "system:"))
+			continue;
+		put_row_member(b, as, s);
+		return;
+	}
+}
+
+static bool put_pod(struct buf *rows, const struct kube *k, struct json_object *pod,
+		    bool gone)
+{
+	struct json_object *meta = get_map(pod, "metadata");
+	struct json_object *status = get_map(pod, "status");
+	const char *uid = get_word(meta, "uid"),
+		   *namespace = get_word(meta, "namespace");
+	size_t before = rows->len;
+
+	if (!uid || !*uid || strlen(uid) > 128 || !namespace)
+		return false;
+	/* a static pod's groups have the uid of its file, not of what mirrors it */
+	const char *file =
+		get_word(get_map(meta, "annotations"), "kubernetes.io/config.mirror");
+	begin_row(rows);
+	put_row_member(rows, "uid", file && *file ? file : uid);
+	put_row_member(rows, "namespace", namespace);
+	put_row_member(rows, "name", get_word(meta, "name"));
+	put_row_member(rows, "phase", get_word(status, "phase"));
+	put_row_when(rows, "started_s", get_word(status, "startTime"));
+	put_pod_end(rows, status);
+	put_needs(rows, k, get_map(pod, "spec"));
+	put_annotated(rows, "owner", meta, k->owner_annotations,
+		      k->owner_annotation_count);
+	put_annotated(rows, "project", meta, k->project_annotations,
+		      k->project_annotation_count);
+	if (gone)
+		buf_puts(rows, ",\"gone\":true");
+	if (!put_row_when(rows, "created_s", get_word(meta, "creationTimestamp"))) {
+		buf_truncate(rows, before);
+		return false;
+	}
+	buf_putc(rows, '}');
+	return true;
+}
+
+/* ---- lists ----------------------------------------------------------------------- */
+
+static void copy_list_word(char *ret, size_t size, const char *s)
+{
+	if (s && strlen(s) < size)
+		snprintf(ret, size, "%s", s);
+}
+
+static int open_list(const char *text, size_t len, struct json_object **ret_doc,
+		     struct json_object **ret_items, struct kube_list *ret,
+		     struct err *err)
+{
+	int rc = http_json_object(text, len, &limits, ret_doc, err);
+
+	if (rc < 0)
+		return rc;
+	struct json_object *meta = get_map(*ret_doc, "metadata"), *items = NULL;
+	if (!json_object_object_get_ex(*ret_doc, "items", &items) ||
+	    (items && !json_object_is_type(items, json_type_array)) || !meta)
+		return err_set(err, -EBADMSG, "not a list of Kubernetes");
+	*ret = (struct kube_list){.items = items ? json_object_array_length(items) : 0};
+	copy_list_word(ret->version, sizeof(ret->version),
+		       http_json_text(meta, "resourceVersion"));
+	const char *next = http_json_text(meta, "continue");
+	copy_list_word(ret->next, sizeof(ret->next), next);
+	if (next && *next && !*ret->next)
+		return err_set(err, -EBADMSG, "the list's continue token is too long");
+	*ret_items = items;
+	return 0;
+}
+
+int kube_json_pods(const char *text, size_t len, const struct kube *k, struct buf *rows,
+		   struct kube_list *ret, struct err *err)
+{
+	auto_json struct json_object *doc = NULL;
+	struct json_object *items;
+	int rc = open_list(text, len, &doc, &items, ret, err);
+
+	for (size_t i = 0; rc == 0 && i < ret->items; i++)
+		ret->bad +=
+			!put_pod(rows, k, json_object_array_get_idx(items, i), false);
+	return rc < 0 ? rc : buf_error(rows);
+}
+
+int kube_json_namespaces(const char *text, size_t len, struct buf *rows,
+			 struct kube_list *ret, struct err *err)
+{
+	auto_json struct json_object *doc = NULL;
+	struct json_object *items;
+	int rc = open_list(text, len, &doc, &items, ret, err);
+
+	for (size_t i = 0; rc == 0 && i < ret->items; i++) {
+		struct json_object *meta =
+			get_map(json_object_array_get_idx(items, i), "metadata");
+		const char *uid = get_word(meta, "uid"), *name = get_word(meta, "name");
+		size_t before = rows->len;
+		if (!uid || !*uid || !name || !*name) {
+			ret->bad++;
+			continue;
+		}
+		begin_row(rows);
+		put_row_member(rows, "uid", uid);
+		put_row_member(rows, "name", name);
+		if (!put_row_when(rows, "created_s",
+				  get_word(meta, "creationTimestamp"))) {
+			buf_truncate(rows, before);
+			ret->bad++;
+			continue;
+		}
+		buf_putc(rows, '}');
+	}
+	return rc < 0 ? rc : buf_error(rows);
+}
+
+int kube_json_bindings(const char *text, size_t len, struct buf *rows,
+		       struct kube_list *ret, struct err *err)
+{
+	auto_json struct json_object *doc = NULL;
+	struct json_object *items;
+	int rc = open_list(text, len, &doc, &items, ret, err);
+
+	for (size_t i = 0; rc == 0 && i < ret->items; i++) {
+		struct json_object *b = json_object_array_get_idx(items, i);
+		const char *namespace = get_word(get_map(b, "metadata"), "namespace");
+		struct json_object *who = http_json_get(b, "subjects", json_type_array);
+		size_t n = who ? json_object_array_length(who) : 0;
+		for (size_t s = 0; namespace && s < n && s < SUBJECTS_MAX; s++) {
+			struct json_object *o = json_object_array_get_idx(who, s);
+			const char *kind = get_word(o, "kind");
+			const char *name = get_word(o, "name");
+			if (!kind || !name || !*name ||
+			    (strcmp(kind, "User") != 0 && strcmp(kind, "Group") != 0))
+				continue;
+			begin_row(rows);
+			put_row_member(rows, "namespace", namespace);
+			put_row_member(rows, "kind", kind);
+			put_row_member(rows, "subject", name);
+			buf_putc(rows, '}');
+		}
+	}
+	return rc < 0 ? rc : buf_error(rows);
+}
+
+/* ---- watches --------------------------------------------------------------------- */
+
+static void read_event(struct json_object *doc, const struct kube *k, struct buf *rows,
+		       struct kube_watch *w)
+{
+	const char *type = http_json_text(doc, "type");
+	struct json_object *o = get_map(doc, "object");
+	const char *version = http_json_text(get_map(o, "metadata"), "resourceVersion");
+	uint64_t code = 0;
+
+	if (type && strcmp(type, "ERROR") == 0) {
+		(void)http_json_u64(o, "code", 999, &code);
+		/* whatever it is, only a new list leads on */
+		w->expired = true;
+		return;
+	}
+	w->events++;
+	bool gone = type && strcmp(type, "DELETED") == 0;
+	bool added = type && strcmp(type, "ADDED") == 0;
+	if (added || gone || (type && strcmp(type, "MODIFIED") == 0))
+		w->bad += !put_pod(rows, k, o, gone);
+	w->added |= added;
+	copy_list_word(w->version, sizeof(w->version), version);
+}
+
+int kube_json_watch(const char *text, size_t len, const struct kube *k,
+		    struct buf *rows, struct kube_watch *w, struct err *err)
+{
+	const char *end = text + len;
+
+	w->events = w->bad = 0;
+	w->added = w->expired = false;
+	for (const char *s = text; s < end && !w->expired;) {
+		const char *nl = memchr(s, '\n', (size_t)(end - s));
+		struct err why;
+		if (!nl)
+			break; /* cut short: the next watch begins before it */
+		auto_json struct json_object *doc = NULL;
+		if (nl > s &&
+		    http_json_object(s, (size_t)(nl - s), &limits, &doc, &why) < 0)
+			return err_set(err, -EBADMSG, "an event of the watch: %s",
+				       why.text);
+		if (doc)
+			read_event(doc, k, rows, w);
+		s = nl + 1;
+	}
+	return buf_error(rows);
+}
+
+int kube_json_allowed(const char *text, size_t len, bool *ret, struct err *err)
+{
+	auto_json struct json_object *doc = NULL;
+	int rc = http_json_object(text, len, &limits, &doc, err);
+
+	if (rc < 0)
+		return rc;
+	struct json_object *status = get_map(doc, "status"), *allowed = NULL;
+	if (!json_object_object_get_ex(status, "allowed", &allowed) ||
+	    !json_object_is_type(allowed, json_type_boolean))
+		return err_set(err, -EBADMSG, "no answer to a SubjectAccessReview");
+	/* denied by one authorizer, whatever another said */
+	*ret = json_object_get_boolean(allowed) &&
+	       !json_object_get_boolean(
+		       http_json_get(status, "denied", json_type_boolean));
+	return 0;
+}
