@@ -553,6 +553,8 @@ int access_resolve(const struct access_site *site, const struct endpoint *e,
 		rc = find_persons(who, pg, ret, err);
 	if (rc == 0 && ret->kind == SCOPE_MATES)
 		rc = find_projects(site, pg, ret, err);
+	if (rc == 0 && ret->kind == SCOPE_MATES && site->more_projects)
+		rc = site->more_projects(site->arg, who, pg, &ret->projects, err);
 	if (ret->kind == SCOPE_MATES && !site->project_members && !ret->projects.len)
 		ret->kind = SCOPE_SELF;
 	return rc;

@@ -74,6 +74,11 @@ void scope_done(struct scope *s);
 struct access_site {
 	const struct conf_list *admins, *operators;
 	bool project_members;
+	/* Projects that the user sees without being a member by our records: appends
+	 * their ids, "1,2,3". NULL: none. */
+	int (*more_projects)(void *arg, const struct identity_who *who, struct pg *pg,
+			     struct buf *ret, struct err *err);
+	void *arg;
 };
 
 /* Looks up the user, and what they may see at the endpoint. -EPERM: refused, with a

@@ -2,6 +2,10 @@
 /* From a request to its answer, in the peer's envelope. Nothing is cached between
  * requests: access is looked up each time. */
 #include "aggregator/api.h"
+#include "aggregator/api_limit.h"
+#include "aggregator/api_site.h"
+#include "aggregator/kubernetes/kubernetes.h"
+#include "aggregator/routes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregator/api_limit.h"
-#include "aggregator/api_site.h"
-#include "aggregator/routes.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -276,8 +277,10 @@ static int prepare_read_only(struct ask *a, struct err *err)
 static int answer_in(struct pg *pg, void *arg, struct err *err)
 {
 	struct ask *a = arg;
-	const struct access_site site = api_site_access(a->site);
+	struct access_site site = api_site_access(a->site);
 
+	site.more_projects = kubernetes_projects;
+	site.arg = a->app;
 	/* this may be a retry */
 	buf_reset(&a->data);
 	buf_reset(&a->cursor);

@@ -33,10 +33,11 @@ struct app {
 	bool calls_filtered;
 	atomic_uint_fast64_t reloads, reload_failures;
 
-	struct grafana *grafana;     /* team members as admins, or NULL */
-	struct openstack *openstack; /* readers of Nova and Keystone, or NULL */
-	struct people *people;       /* the refresh of associations, or NULL */
-	struct api_state *api;       /* identity, and counters of answers */
+	struct grafana *grafana;       /* team members as admins, or NULL */
+	struct openstack *openstack;   /* readers of Nova and Keystone, or NULL */
+	struct kubernetes *kubernetes; /* readers of API servers, or NULL */
+	struct people *people;         /* the refresh of associations, or NULL */
+	struct api_state *api;         /* identity, and counters of answers */
 	struct cluster
 		*cluster;      /* the private one, NULL: --db.url, or somebody else's */
 	char cluster_url[512]; /* somebody else's, for --check and --migrate */

@@ -46,7 +46,7 @@ libaggregator_SRCS += aggregator/witness.c
 
 PROGS += ceems_aggregator
 ceems_aggregator_SRCS := aggregator/main.c
-ceems_aggregator_LIBS := libaggregator libcloud libingest libemissions libpg libident libhttpd libhttp libbatch libconf libbase
+ceems_aggregator_LIBS := libaggregator libcloud libkube libingest libemissions libpg libident libhttpd libhttp libbatch libconf libbase
 ceems_aggregator_PKGS := $(libaggregator_USES)
 ceems_aggregator_LDLIBS := -lcrypt
 

@@ -154,7 +154,7 @@ const struct conf_opt options_table[] = {
 	    "Audience of tokens (aud), such as org:1."),
 	ROW("clusters.file", CONF_STRING, clusters_file, "",
 	    "YAML file with the clusters whose manager is asked whose units are, "
-	    "spelt as in CEEMS (clusters:). Of these, those of OpenStack are read."),
+	    "spelt as in CEEMS (clusters:)."),
 	ROW("db.url", CONF_STRING, db_url, "",
 	    "URL or connection string of Postgres (libpq), with several hosts for "
 	    "failover. Empty: a private cluster in data.path, for trials and small "

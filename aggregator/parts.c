@@ -6,13 +6,15 @@
 #include "aggregator/grafana.h"
 #include "aggregator/import.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/kubernetes/kubernetes.h"
 #include "aggregator/openstack/cloud.h"
 #include "aggregator/profiles/profiles.h"
 #include "aggregator/records.h"
 #include "aggregator/retention.h"
 
 const struct part *const app_parts[] = {
-	&part_retention, &part_api,     &part_people,  &part_grafana,   &part_ingest,
-	&part_profiles,  &part_records, &part_factors, &part_openstack,
+	&part_retention, &part_api,        &part_people,  &part_grafana,
+	&part_ingest,    &part_profiles,   &part_records, &part_factors,
+	&part_openstack, &part_kubernetes,
 };
 const size_t app_part_count = sizeof(app_parts) / sizeof(app_parts[0]);

@@ -37,7 +37,8 @@ enum periodic_job_lock {
 	PERIODIC_JOB_FACTORS = 3,
 	PERIODIC_JOB_PEOPLE = 4,
 	PERIODIC_JOB_GRAFANA = 5,
-	PERIODIC_JOB_CLOUDS = 0x10000, /* and more: one of each cloud */
+	PERIODIC_JOB_CLOUDS = 0x10000,     /* and more: one of each cloud */
+	PERIODIC_JOB_KUBERNETES = 0x20000, /* and more: one of each cluster */
 	/* 6: ingest_begin() in aggregator/sql/0033_meanwhile.sql */
 };
 

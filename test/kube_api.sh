@@ -41,6 +41,7 @@ kube_begin() { # args of kube-apiserver...
 		admin-token,admin,1,system:masters
 		alice-token,alice,1001
 		bob-token,bob,1002,students
+		eve-token,eve,1007
 		carol-token,oidc:carol,1003
 		agg-token,ceems-aggregator,1004
 		hub-token,system:serviceaccount:hub:hub,1005,"system:serviceaccounts,system:serviceaccounts:hub"
@@ -67,3 +68,5 @@ kube_binding() {
 pod_yaml() { # NAME [ANNOTATIONS]: without a node, so that it stays pending
 	printf '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s","annotations":%s},"spec":{"containers":[{"name":"c","image":"localhost/bb:1","resources":{"requests":{"cpu":"250m","memory":"64Mi"},"limits":{"cpu":"500m","memory":"128Mi"}}}]}}' "$1" "${2:-{\}}"
 }
+# NAMESPACE NAME: what a kubelet would write, which is not here
+pod_runs() { kube admin PATCH "/api/v1/namespaces/$1/pods/$2/status" "{\"status\":{\"phase\":\"Running\",\"startTime\":\"$(date -u +%FT%TZ)\"}}" >/dev/null; }

@@ -184,6 +184,7 @@ k8s_answers_fuzz_SRCS := contrib/k8s/grpc_unix.c contrib/k8s/pod_json.c contrib/
 	lib/loop.c lib/http/json.c lib/cgroup.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 k8s_answers_fuzz_PKGS := libnghttp2 libprotobuf-c json-c
 $(OBJ)/replay/contrib/k8s/pod_proto.o: $(BUILD)/contrib/k8s/kubelet.pb-c.c
+endif
 ifneq ($(filter libkube,$(ARCHIVES)),)
 FUZZERS += kube_json
 kube_json_fuzz_SRCS := aggregator/kubernetes/kube_json.c aggregator/kubernetes/kube_quantity.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
