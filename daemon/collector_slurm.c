@@ -449,6 +449,16 @@ static void set_counters(struct job_view *v, const struct unit_totals *t,
 		unit_values_set(out, COL_MEMORY_PEAK, v->peak_bytes);
 }
 
+/* Where a group has no such file, its devices are not known. */
+static void export_unit_devices(struct slurm *s, const struct unit *unit,
+				struct job_view *v, struct prom *out)
+{
+	struct cgroup_io io;
+
+	if (s->which.blkio && v->job && cgroup_read_io_devices(v->job, &io, NULL) == 0)
+		export_devices(s->env, s->manager, unit, &io, out);
+}
+
 static void say_unit_failure(struct slurm *s, const struct unit *unit,
 			     const struct err *err)
 {
@@ -546,6 +556,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 			continue;
 		read_unit_values(s, i, unit, v, values, &any_failed);
 		n++;
+		export_unit_devices(s, unit, v, out);
 		if (unit->state == UNIT_RUNNING)
 			gpu_maps_export(s->gpus, unit, &v->gpus, out);
 	}

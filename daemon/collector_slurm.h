@@ -10,7 +10,7 @@
 /* The collector of one manager's units, for the collectors of the others. */
 struct unit_collector {
 	enum record_manager manager;
-	bool steps, swap, psi; /* what else to export */
+	bool steps, swap, psi, blkio; /* what else to export */
 };
 
 /* The functions of struct collector. */

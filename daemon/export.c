@@ -2,7 +2,13 @@
 /* Names, types and help texts of the compute units' metrics, and writing them. */
 #include "daemon/export.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/env.h"
 #include "daemon/units.h"
+#include "lib/cgroup.h"
 
 #define NS 9 /* decimals of a value in nanoseconds that is exported in seconds */
 
@@ -253,4 +259,54 @@ void export_node(struct prom *out, const char *manager, const char *hostname,
 	put_cpu(out, &family_cpu, labels, &t->units);
 	put_cpu(out, &family_short_cpu, labels, &t->short_totals);
 	put_ended(out, labels, t);
+}
+
+/* "sda", as /sys/dev/block names it; else its number, "8:0" */
+static void name_device(const struct env *env, const struct cgroup_io_device *d,
+			char *ret, size_t size)
+{
+	char path[64], link[512];
+
+	(void)snprintf(path, sizeof(path), "dev/block/%u:%u", d->major, d->minor);
+	ssize_t n = readlinkat(env->sysfd, path, link, sizeof(link) - 1);
+	link[n > 0 ? n : 0] = '\0';
+	const char *slash = strrchr(link, '/');
+	if (slash && slash[1])
+		(void)snprintf(ret, size, "%s", slash + 1);
+	else
+		(void)snprintf(ret, size, "%u:%u", d->major, d->minor);
+}
+
+void export_devices(const struct env *env, const char *manager, const struct unit *unit,
+		    const struct cgroup_io *io, struct prom *out)
+{
+	static const struct prom_family families[] = {
+		{"ceems_compute_unit_blkio_read_total_bytes", PROM_GAUGE,
+		 "Bytes that the unit read from the device"},
+		{"ceems_compute_unit_blkio_write_total_bytes", PROM_GAUGE,
+		 "Bytes that it wrote to the device"},
+		{"ceems_compute_unit_blkio_read_total_requests", PROM_GAUGE,
+		 "Requests to read from the device"},
+		{"ceems_compute_unit_blkio_write_total_requests", PROM_GAUGE,
+		 "Requests to write to the device"},
+	};
+
+	for (uint32_t i = 0; i < io->count; i++) {
+		const struct cgroup_io_device *d = &io->devices[i];
+		const uint64_t values[] = {d->read_bytes, d->written_bytes, d->reads,
+					   d->writes};
+		char name[256];
+		name_device(env, d, name, sizeof(name));
+		const struct prom_label labels[] = {
+			{"manager", manager},
+			{"hostname", env->hostname},
+			{"cgrouphostname", unit->node},
+			{"uuid", unit->id},
+			{"device", name},
+		};
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+			prom_family(out, &families[k]);
+			prom_put_u64(out, labels, 5, values[k]);
+		}
+	}
 }

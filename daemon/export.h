@@ -82,4 +82,13 @@ struct node_totals;
 void export_node(struct prom *out, const char *manager, const char *hostname,
 		 uint64_t running, const struct node_totals *totals);
 
+/* What a unit reads from each block device and writes to it, under the peer's names.
+ * Source: the group's io.stat (Documentation/admin-guide/cgroup-v2.rst) or
+ * blkio.throttle.* (cgroup-v1/blkio-controller.rst). */
+struct env;
+struct unit;
+struct cgroup_io;
+void export_devices(const struct env *env, const char *manager, const struct unit *unit,
+		    const struct cgroup_io *io, struct prom *out);
+
 #endif

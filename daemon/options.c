@@ -27,8 +27,6 @@ static const char *const gpu_sharings[] = {"share", "usage", NULL};
 static const char *const energy_models[] = {"auto", "off", "host", "vm", NULL};
 static const char *const cgroup_versions[] = {"auto", "v1", "v2", NULL};
 
-#define LATER(name) ROW(name, CONF_BOOL, later, "false", NULL, .flags = CONF_LATER)
-
 const struct conf_opt options_table[] = {
 	/* general */
 	ROW("config.file", CONF_STRING, config_file, "",
@@ -260,6 +258,9 @@ const struct conf_opt options_table[] = {
 	    "Also export swap of virtual machines."),
 	ROW("collector.libvirt.psi-metrics", CONF_BOOL, libvirt_psi, "false",
 	    "Also export pressure stall times of virtual machines."),
+	ROW("collector.libvirt.blkio-metrics", CONF_BOOL, libvirt_blkio, "false",
+	    "Also export what virtual machines read from block devices and write to "
+	    "them, by device."),
 	ROW("collector.libvirt.xml-dir", CONF_STRING, libvirt_xml_dir,
 	    "/etc/libvirt/qemu",
 	    "Accepted, not read: ceems-libvirt asks libvirt itself, which also knows "
@@ -453,8 +454,5 @@ const struct conf_opt options_table[] = {
 	    "(threads), and the guest gets the share of its own. 0: they are the "
 	    "guest's own.",
 	    .max = 65536),
-
-	/* the peer's options for what is not implemented yet (doc/compat.md) */
-	LATER("collector.libvirt.blkio-metrics"),
 };
 const size_t options_count = sizeof(options_table) / sizeof(options_table[0]);

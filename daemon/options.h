@@ -36,7 +36,6 @@ struct options {
 	/* general */
 	char *config_file; /* "" = none */
 	bool check_config;
-	bool later; /* CONF_LATER: never true */
 	LOG_OPTION_MEMBERS;
 	USER_OPTION_MEMBERS;
 	SANDBOX_OPTION_MEMBERS;
@@ -113,7 +112,7 @@ struct options {
 	bool slurm_steps, slurm_swap, slurm_psi;
 	bool k8s_psi;
 	char *k8s_kubeconfig, *k8s_socket; /* accepted, not read */
-	bool libvirt_swap, libvirt_psi;
+	bool libvirt_swap, libvirt_psi, libvirt_blkio;
 	char *libvirt_xml_dir; /* accepted, not read */
 	struct conf_list
 		slurm_nodes; /* nodes whose control groups are ours; empty: all */

@@ -167,6 +167,18 @@ int cgroup_read_cpus(struct cgroup_fds *c, uint32_t *ret, struct err *err);
 /* Bytes to and from block devices: v1 blkio.throttle, v2 io.stat. */
 int cgroup_read_io(struct cgroup_fds *c, uint64_t *ret_read, uint64_t *ret_written,
 		   struct err *err);
+/* The same for each device, with the number of requests; of more devices the rest is
+ * left out. */
+#define CGROUP_IO_DEVICES_MAX 64
+struct cgroup_io {
+	uint32_t count;
+	struct cgroup_io_device {
+		uint32_t major, minor;
+		uint64_t read_bytes, written_bytes, reads, writes;
+	} devices[CGROUP_IO_DEVICES_MAX];
+};
+int cgroup_read_io_devices(struct cgroup_fds *c, struct cgroup_io *ret,
+			   struct err *err);
 /* How CPU time had been split before this object was made (by a daemon that has been
  * restarted since); later readings continue from there. */
 void cgroup_fds_seed_cpu(struct cgroup_fds *c, uint64_t user_ns, uint64_t system_ns);
@@ -234,6 +246,9 @@ int cgroup_parse_swap_events(const char *text, size_t len, uint64_t *ret,
 /* v2 io.stat, v1 blkio.throttle.io_service_bytes_recursive: sums over devices */
 int cgroup_parse_io(const char *text, size_t len, bool v2, uint64_t *ret_read,
 		    uint64_t *ret_written, struct err *err);
+/* The same for each device, added to io. requests: v1's file that counts them. */
+int cgroup_parse_io_devices(const char *text, size_t len, bool v2, bool requests,
+			    struct cgroup_io *io, struct err *err);
 int cgroup_parse_psi(const char *text, size_t len, struct cgroup_psi *ret,
 		     struct err *err);
 /* Changes the split of now, never its sum, so that neither part falls below the

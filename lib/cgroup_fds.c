@@ -48,6 +48,7 @@ static const struct {
 	[CPUS] = {CPUSET, "cpuset.cpus", "cpuset.cpus.effective", false},
 	[IO_BYTES] = {BLKIO, "blkio.throttle.io_service_bytes_recursive", "io.stat",
 		      true},
+	[IO_COUNTS] = {BLKIO, "blkio.throttle.io_serviced_recursive", NULL, true},
 	[PSI_CPU] = {UNIFIED, NULL, "cpu.pressure", true},
 	[PSI_MEMORY] = {UNIFIED, NULL, "memory.pressure", true},
 	[PSI_IO] = {UNIFIED, NULL, "io.pressure", true},

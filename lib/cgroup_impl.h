@@ -30,6 +30,7 @@ enum cgroup_file {
 	PIDS_CURRENT,
 	CPUS,
 	IO_BYTES,
+	IO_COUNTS,
 	PSI_CPU,
 	PSI_MEMORY,
 	PSI_IO,

@@ -342,3 +342,116 @@ void cgroup_keep_split(uint64_t user_ns, uint64_t system_ns, struct cgroup_cpu *
 		now->system_ns = sum - user_ns;
 	now->user_ns = sum - now->system_ns;
 }
+
+/* ---- block devices one by one ---------------------------------------------------- */
+
+/* "8:0" */
+static bool read_device(const char *s, size_t n, uint32_t *ret_major,
+			uint32_t *ret_minor)
+{
+	const char *colon = memchr(s, ':', n);
+	uint64_t major, minor;
+
+	if (!colon || parse_u64_len(s, (size_t)(colon - s), &major) < 0 ||
+	    parse_u64_len(colon + 1, n - (size_t)(colon - s) - 1, &minor) < 0 ||
+	    major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	*ret_major = (uint32_t)major;
+	*ret_minor = (uint32_t)minor;
+	return true;
+}
+
+/* NULL: no room for one more. */
+static struct cgroup_io_device *find_device(struct cgroup_io *io, uint32_t major,
+					    uint32_t minor)
+{
+	for (uint32_t i = 0; i < io->count; i++) {
+		if (io->devices[i].major == major && io->devices[i].minor == minor)
+			return &io->devices[i];
+	}
+	if (io->count == CGROUP_IO_DEVICES_MAX)
+		return NULL;
+	io->devices[io->count] =
+		(struct cgroup_io_device){.major = major, .minor = minor};
+	return &io->devices[io->count++];
+}
+
+/* "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0" */
+static int take_v2_words(const char *p, const char *end, struct cgroup_io_device *d)
+{
+	const struct {
+		const char *key;
+		size_t len;
+		uint64_t *to;
+	} keys[] = {
+		{"rbytes=", 7, &d->read_bytes},
+		{"wbytes=", 7, &d->written_bytes},
+		{"rios=", 5, &d->reads},
+		{"wios=", 5, &d->writes},
+	};
+	const char *word;
+	size_t n;
+
+	while (scan_word(&p, end, &word, &n)) {
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+			if (n < keys[i].len ||
+			    memcmp(word, keys[i].key, keys[i].len) != 0)
+				continue;
+			int rc = parse_u64_len(word + keys[i].len, n - keys[i].len,
+					       keys[i].to);
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+/* "Read 4096"; Sync, Async, Discard and Total are of these, or of neither */
+static int take_v1_words(const char *p, const char *end, bool requests,
+			 struct cgroup_io_device *d)
+{
+	const char *op, *value;
+	size_t op_len, n;
+	uint64_t v;
+
+	if (!scan_word(&p, end, &op, &op_len) || !scan_word(&p, end, &value, &n))
+		return -EINVAL;
+	bool is_read = op_len == 4 && memcmp(op, "Read", 4) == 0;
+	if (!is_read && (op_len != 5 || memcmp(op, "Write", 5) != 0))
+		return 0;
+	int rc = parse_u64_len(value, n, &v);
+	if (rc < 0)
+		return rc;
+	if (requests)
+		*(is_read ? &d->reads : &d->writes) = v;
+	else
+		*(is_read ? &d->read_bytes : &d->written_bytes) = v;
+	return 0;
+}
+
+int cgroup_parse_io_devices(const char *text, size_t len, bool v2, bool requests,
+			    struct cgroup_io *io, struct err *err)
+{
+	const char *p = text, *end = text + len, *line, *word;
+	struct cgroup_io made = *io;
+	size_t n, word_len;
+
+	while (scan_line(&p, end, &line, &n)) {
+		const char *at = line;
+		uint32_t major, minor;
+		if (p == end && end[-1] != '\n')
+			return err_set(err, -EINVAL, "a device's line is cut off");
+		/* v1 ends with "Total 4096", of all devices */
+		if (!scan_word(&at, line + n, &word, &word_len) ||
+		    !read_device(word, word_len, &major, &minor))
+			continue;
+		struct cgroup_io_device *d = find_device(&made, major, minor);
+		int rc = !d   ? 0
+			 : v2 ? take_v2_words(at, line + n, d)
+			      : take_v1_words(at, line + n, requests, d);
+		if (rc < 0)
+			return err_set(err, rc, "a device's number");
+	}
+	*io = made;
+	return 0;
+}

@@ -271,3 +271,30 @@ int cgroup_read_io(struct cgroup_fds *c, uint64_t *ret_read, uint64_t *ret_writt
 		rc = read_io(c, ret_read, ret_written, err);
 	return rc;
 }
+
+static int read_device_file(struct cgroup_fds *c, enum cgroup_file f,
+			    struct cgroup_io *io, struct err *err)
+{
+	char text[CGROUP_FILE_MAX];
+	ssize_t n = cgroup_read_file(c, f, text, sizeof(text), err);
+
+	if (n < 0)
+		return (int)n;
+	int rc = cgroup_parse_io_devices(text, (size_t)n, cgroup_on_v2(c, f),
+					 f == IO_COUNTS, io, err);
+	return rc < 0 ? cgroup_file_error(c, f, rc, err) : 0;
+}
+
+int cgroup_read_io_devices(struct cgroup_fds *c, struct cgroup_io *ret, struct err *err)
+{
+	struct cgroup_io io = {.count = 0};
+	int rc = read_device_file(c, IO_BYTES, &io, err);
+
+	if (rc == -ENODEV && cgroup_forget(c, cgroup_tree_of(c, IO_BYTES)))
+		rc = read_device_file(c, IO_BYTES, &io, err);
+	if (rc == 0 && !cgroup_on_v2(c, IO_BYTES))
+		rc = read_device_file(c, IO_COUNTS, &io, err);
+	if (rc == 0)
+		*ret = io;
+	return rc;
+}

@@ -8,6 +8,7 @@
 ## make check-long      what takes longer than a quarter of an hour; no script gets a second try
 ## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
 ## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
+## make demo-libvirt    real libvirtd with two domains, ceemsd and Prometheus; make demo-libvirt-stop
 ## make fuzz-PARSER T=  libFuzzer for T seconds; PARSER is one of test/fuzz/*_fuzz.c
 ## make tidy format-check headers-check dist
 ## make new-collector NAME=x   the files of a collector of /proc/x, with a failing test
@@ -16,7 +17,7 @@
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
 FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 
-.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop tests
+.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop demo-libvirt demo-libvirt-stop tests
 deps:
 	@mk/deps check
 
@@ -66,6 +67,12 @@ demo:
 	@BUILD=$(BUILD) test/rig/demo start
 demo-stop:
 	@BUILD=$(BUILD) test/rig/demo stop
+demo-libvirt:
+	@mk/deps check
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) test/rig/demo_libvirt start
+demo-libvirt-stop:
+	@BUILD=$(BUILD) test/rig/demo_libvirt stop
 
 # What the module.mk files register: "kind name" for test/e2e/promises.sh, and for
 # test/e2e/includes.sh "unit name archives - sources" of each archive, program and plugin

@@ -13,7 +13,8 @@ static int libvirt_open(const struct env *env, void **ret_state, struct err *err
 	return unit_collector_open(env,
 				   &(struct unit_collector){.manager = MANAGER_LIBVIRT,
 							    .swap = o->libvirt_swap,
-							    .psi = o->libvirt_psi},
+							    .psi = o->libvirt_psi,
+							    .blkio = o->libvirt_blkio},
 				   ret_state, err);
 }
 

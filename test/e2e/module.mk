@@ -163,6 +163,7 @@ CHECKS += test/e2e/api_tokens.sh
 CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
 CHECKS += test/e2e/external.sh
 CHECKS += test/e2e/openstack.sh
+CHECKS_MORE += test/e2e/demo_libvirt.sh
 CHECKS_LONG += test/e2e/openstack_real.sh
 CHECKS += test/e2e/libvirt_many.sh
 CHECKS += test/e2e/admission.sh

@@ -64,6 +64,10 @@ static void io(const char *text, size_t len, bool v2)
 
 	if (cgroup_parse_io(text, len, v2, &rd, &wr, &err) < 0)
 		must(rd == 1 && wr == 2 && err.text[0]);
+	struct cgroup_io io = {.count = 0};
+	if (cgroup_parse_io_devices(text, len, v2, false, &io, &err) < 0)
+		must(io.count == 0 && err.text[0]);
+	must(io.count <= CGROUP_IO_DEVICES_MAX);
 }
 
 static void list(const char *text, size_t len)

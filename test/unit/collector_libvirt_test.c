@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Virtual machines on a hybrid host, where libvirt has no group of cpuacct. */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "daemon/found.h"
 #include "daemon/units_found.h"
 #include "test/unit/collector_slurm_lab.h"
@@ -128,6 +131,40 @@ static void one_that_ran_before_has_what_it_had_used_apart(void **state)
 	lab_done(&l);
 }
 
+static void block_devices_are_exported_where_they_are_asked_for(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_begin(&l);
+	struct record r = domain_record(RECORD_STEP_START, 7, FIRST);
+	assert_true(record_add_cgroup(&r, CGROUP_BLKIO, FIRST));
+	apply(&l, &r);
+	sample(&l);
+	lab_open(&l);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_blkio_", VM), 0);
+	lab_collector->close(l.state);
+	l.options.libvirt_blkio = true;
+	l.env.sysfd = open("test/fixture/libvirt/sys", O_RDONLY | O_DIRECTORY);
+	lab_open(&l);
+	scrape(&l);
+	assert_string_equal(value(&l, "ceems_compute_unit_blkio_read_total_bytes",
+				  "device=\"sda\""),
+			    "409600");
+	assert_string_equal(value(&l, "ceems_compute_unit_blkio_write_total_bytes",
+				  "device=\"sda\""),
+			    "819200");
+	assert_string_equal(value(&l, "ceems_compute_unit_blkio_read_total_requests",
+				  "device=\"sda\""),
+			    "100");
+	assert_string_equal(value(&l, "ceems_compute_unit_blkio_write_total_requests",
+				  "device=\"253:16\""),
+			    "0");
+	assert_int_equal(lines(&l, "ceems_compute_unit_blkio_", VM), 8);
+	close(l.env.sysfd);
+	lab_done(&l);
+}
+
 static void jobs_of_slurm_are_not_its(void **state)
 {
 	(void)state;
@@ -148,6 +185,7 @@ int main(void)
 		cmocka_unit_test(machine_that_is_started_again_goes_on),
 		cmocka_unit_test(its_cpus_are_its_own_and_may_change),
 		cmocka_unit_test(one_that_ran_before_has_what_it_had_used_apart),
+		cmocka_unit_test(block_devices_are_exported_where_they_are_asked_for),
 		cmocka_unit_test(jobs_of_slurm_are_not_its),
 	};
 
