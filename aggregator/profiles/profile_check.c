@@ -20,6 +20,24 @@ static int need_label(const struct profile_record *r, const char *name,
 	return *ret ? 0 : err_set(err, -EBADMSG, "it has no label %s", name);
 }
 
+/* A host may call itself by its full name, and its node be called by the first part. */
+static int may_send(const struct ingest_may *may, const char *cluster,
+		    const char *hostname, struct err *err)
+{
+	char node[PROFILE_LABEL_VALUE_MAX + 1];
+	struct err first = {""};
+	int rc = ingest_may_report(may, cluster, hostname, &first);
+
+	if (rc == -EACCES && strchr(hostname, '.')) {
+		(void)snprintf(node, sizeof(node), "%.*s", (int)strcspn(hostname, "."),
+			       hostname);
+		rc = ingest_may_report(may, cluster, node, err);
+	}
+	if (rc < 0)
+		*err = first;
+	return rc;
+}
+
 int profile_check_labels(const struct profile_record *r, const struct ingest_may *may,
 			 struct profile_record *ret, struct err *err)
 {
@@ -33,7 +51,7 @@ int profile_check_labels(const struct profile_record *r, const struct ingest_may
 		return rc;
 	if (strcmp(profile_record_label(r, "service_name"), uuid) != 0)
 		return err_set(err, -EBADMSG, "its service_name is not its uuid");
-	rc = ingest_may_report(may, cluster, hostname, err);
+	rc = may_send(may, cluster, hostname, err);
 	if (rc < 0)
 		return rc;
 	out.memory = NULL;
@@ -67,7 +85,9 @@ int profile_check_bytes(const struct profile_record *r, struct buf *scratch,
 static const struct pg_statement unit_of_profile = {
 	"unit_of_profile",
 	"WITH place AS (SELECT o.id, c.id AS cluster, c.manager FROM cluster c"
-	" JOIN node o ON o.cluster = c.id WHERE c.name = $1 AND o.name = $2), "
+	" JOIN node o ON o.cluster = c.id WHERE c.name = $1"
+	" AND (o.name = $2 OR o.name = split_part($2, '.', 1) AND NOT EXISTS"
+	" (SELECT FROM node f WHERE f.cluster = c.id AND f.name = $2))), "
 	"lives AS (SELECT n.started, n.ended, p.manager FROM place p"
 	" JOIN unit u ON u.cluster = p.cluster AND u.uuid = $3"
 	" JOIN unit_node n ON n.unit = u.id AND n.node = p.id "

@@ -56,6 +56,12 @@ is "and passed on, under the labels that were checked" "$(jq -c .labels store.lo
 is "its stacks are what they were" "$(jq -c .stacks store.log)" '[{"frames":["_start","main","work"],"value":999999982}]'
 : >store.log
 
+record full 101 n1.cluster.example 60
+is "a host that calls itself by its full name is its node" "$(as n1 full)" 200
+record full 101 n2.cluster.example 60
+is "of no other node" "$(as n1 full)" 403
+: >store.log
+
 # --- who may not
 is "nobody" "$(post own)" 401
 is "a wrong token" "$(post own -H 'Authorization: Bearer a-token-of-node-n3')" 401
