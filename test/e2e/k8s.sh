@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 2700
 # Pods of a real kubelet with containerd, without and with an API server: from their start to their last counters.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/chain.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 2700
 # The admission webhook of a real API server: what users of it may make of an owner.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pki.sh"

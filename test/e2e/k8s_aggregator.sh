@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 2700
 # An aggregator that follows a real API server: pods and namespaces from there, and who sees a namespace by
 # SubjectAccessReview; an API server that goes away; a token that is taken away.
 . "$(dirname "$0")/../tap.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 2700
 # The Pods API of a real kubelet 1.37: names and requests of pods without an API server, and without rights.
 . "$(dirname "$0")/../tap.sh"
 k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
