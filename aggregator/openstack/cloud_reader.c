@@ -15,10 +15,11 @@
 #include "lib/rfc3339.h"
 
 #define NS_PER_MS 1000000ull
-#define LEASE_MS 120000 /* another aggregator takes over after it, and a timeout */
-#define SOON_MS 3000    /* after a node has told of a VM that is not known */
+#define LEASE_MS 30000 /* and a timeout: for one turn of a reading */
+#define SOON_MS 3000   /* after a node has told of a VM that is not known */
 #define RETRY_MAX_MS 300000u
 #define UNSEEN_TURN 16
+#define SILENT_MAX 256u /* servers of silent cells that are asked for in a reading */
 #define AGAIN_MAX 64u
 
 /* What cloud_hold() says. */
@@ -47,7 +48,10 @@ static int hold_cloud(struct cloud_reader *c, struct pg *pg, struct cloud_due *r
 	query_put(&q, ", ");
 	query_s64(&q, c->holder);
 	query_put(&q, ", ");
-	query_s64(&q, LEASE_MS + (int64_t)c->cloud->timeout_ms);
+	/* nobody holds it between two readings: who starts anew need not wait */
+	query_s64(&q, c->now.stage == CLOUD_IDLE
+			      ? 0
+			      : LEASE_MS + (int64_t)c->cloud->timeout_ms);
 	query_put(&q, ")");
 	int rc = query_run_kept(&q, pg, &r, err);
 	if (rc < 0)
@@ -207,6 +211,12 @@ static int read_page(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	return 1;
 }
 
+static void count_silent(struct cloud_reader *c, size_t n)
+{
+	c->now.silent += n;
+	atomic_fetch_add(&c->stubs, n);
+}
+
 static int ask_one(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 		   const char *uuid, struct err *err, struct err *why)
 {
@@ -221,6 +231,7 @@ static int ask_one(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	int rc = cloud_session_get(c->session, CLOUD_COMPUTE, path, 404, &r, why);
 	if (rc == -EPROTO) { /* as of a cell that does not answer: it stays as it is */
 		why->text[0] = '\0';
+		count_silent(c, 1);
 		buf_printf(&rows, "[{\"id\":\"%s\",\"stub\":true}]", uuid);
 		return store_servers(pg, cluster, true, &rows, err);
 	}
@@ -236,7 +247,10 @@ static int ask_one(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	}
 	rc = nova_server_row(r.body.data ? r.body.data : "", r.body.len, &rows, &page,
 			     why);
-	return rc < 0 ? rc : store_servers(pg, cluster, true, &rows, err);
+	if (rc < 0)
+		return rc;
+	count_silent(c, page.stubs);
+	return store_servers(pg, cluster, true, &rows, err);
 }
 
 static int end_reading(struct cloud_reader *c, struct pg *pg, int64_t cluster,
@@ -269,8 +283,9 @@ static int end_reading(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	return 0;
 }
 
-/* A list that lacks a server is no proof that it was deleted: an older Nova leaves out
- * those of a cell that does not answer. */
+/* A list that lacks a server is no proof that it was deleted: of a list in pages Nova
+ * leaves out those of a cell that does not answer. If there are many, the others are
+ * not asked for: they stay as they are until the next reading. */
 static int ask_unseen(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 		      struct err *err, struct err *why)
 {
@@ -278,7 +293,7 @@ static int ask_unseen(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	auto_pgresult PGresult *r = NULL;
 	int rc = 0;
 
-	if (!c->now.whole)
+	if (!c->now.whole || c->now.silent >= SILENT_MAX)
 		return end_reading(c, pg, cluster, err);
 	query_put(&q, "SELECT cloud_unseen(");
 	query_s64(&q, cluster);

@@ -27,7 +27,8 @@ struct cloud_progress {
 	uint64_t since_s;            /* Nova's clock when the reading began */
 	uint64_t from_s;             /* changes since */
 	int64_t asked;               /* newest unit of a node then */
-	size_t servers;
+	size_t servers,
+		silent; /* silent: those asked for, of cells that do not answer */
 	unsigned again; /* times that the list began again */
 };
 
