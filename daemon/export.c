@@ -262,8 +262,8 @@ void export_node(struct prom *out, const char *manager, const char *hostname,
 }
 
 /* "sda", as /sys/dev/block names it; else its number, "8:0" */
-static void name_device(const struct env *env, const struct cgroup_io_device *d,
-			char *ret, size_t size)
+static void name_block_device(const struct env *env, const struct cgroup_io_device *d,
+			      char *ret, size_t size)
 {
 	char path[64], link[512];
 
@@ -296,7 +296,7 @@ void export_devices(const struct env *env, const char *manager, const struct uni
 		const uint64_t values[] = {d->read_bytes, d->written_bytes, d->reads,
 					   d->writes};
 		char name[256];
-		name_device(env, d, name, sizeof(name));
+		name_block_device(env, d, name, sizeof(name));
 		const struct prom_label labels[] = {
 			{"manager", manager},
 			{"hostname", env->hostname},

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
+# alone: the domains of another libvirtd have the same numbers
 # The demo of virtual machines, as make demo-libvirt runs it: domains of a real libvirtd are in a real Prometheus, and each
 # owner, whom a replayed Nova names, sees their own with cacct and no other. demo-libvirt-stop ends what was started.
 . "$(dirname "$0")/../tap.sh"
