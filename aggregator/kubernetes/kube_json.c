@@ -15,8 +15,8 @@
 #define CONTAINERS_MAX 1000
 #define SUBJECTS_MAX 1000
 
-static const struct http_json_limits limits = {.bytes_max = KUBE_ANSWER_MAX,
-					       .depth_max = DEPTH_MAX};
+static const struct http_json_limits answer_limits = {.bytes_max = KUBE_ANSWER_MAX,
+						      .depth_max = DEPTH_MAX};
 
 /* ---- members --------------------------------------------------------------------- */
 
@@ -192,7 +192,7 @@ static int open_list(const char *text, size_t len, struct json_object **ret_doc,
 		     struct json_object **ret_items, struct kube_list *ret,
 		     struct err *err)
 {
-	int rc = http_json_object(text, len, &limits, ret_doc, err);
+	int rc = http_json_object(text, len, &answer_limits, ret_doc, err);
 
 	if (rc < 0)
 		return rc;
@@ -321,8 +321,8 @@ int kube_json_watch(const char *text, size_t len, const struct kube *k,
 		if (!nl)
 			break; /* cut short: the next watch begins before it */
 		auto_json struct json_object *doc = NULL;
-		if (nl > s &&
-		    http_json_object(s, (size_t)(nl - s), &limits, &doc, &why) < 0)
+		if (nl > s && http_json_object(s, (size_t)(nl - s), &answer_limits,
+					       &doc, &why) < 0)
 			return err_set(err, -EBADMSG, "an event of the watch: %s",
 				       why.text);
 		if (doc)
@@ -335,7 +335,7 @@ int kube_json_watch(const char *text, size_t len, const struct kube *k,
 int kube_json_allowed(const char *text, size_t len, bool *ret, struct err *err)
 {
 	auto_json struct json_object *doc = NULL;
-	int rc = http_json_object(text, len, &limits, &doc, err);
+	int rc = http_json_object(text, len, &answer_limits, &doc, err);
 
 	if (rc < 0)
 		return rc;

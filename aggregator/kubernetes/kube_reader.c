@@ -188,7 +188,7 @@ static int read_users_file(struct kube_reader *k, struct err *err)
 	return pg_run(k->pg, &s, &a, &r, err);
 }
 
-static int read_people(struct kube_reader *k, struct err *err)
+static int read_kube_people(struct kube_reader *k, struct err *err)
 {
 	int rc = 0;
 
@@ -297,7 +297,7 @@ static int follow_cluster(struct kube_reader *k, struct err *err)
 	int rc = 0;
 
 	if (is_kube_due(k->people_ns, k->kube->people_ms))
-		rc = read_people(k, err);
+		rc = read_kube_people(k, err);
 	if (rc < 0 || !k->client)
 		return rc;
 	if (is_kube_due(k->whole_ns, k->kube->whole_ms))
