@@ -140,3 +140,9 @@ BENCHES += perf_switches
 endif
 # openstack: 100 000 servers of a cloud into the database
 BENCHES += openstack
+# admission: reviews of the webhook
+ifneq ($(filter libadmission,$(ARCHIVES)),)
+BENCH_PROGS += admission_load
+admission_load_PKGS := libcurl
+BENCHES += admission
+endif
