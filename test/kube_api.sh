@@ -16,7 +16,7 @@ kube() {
 	local u=$1 m=$2 p=$3
 	shift 3
 	case ${1:--} in -*) ;; *) local b=$1; shift; set -- --data-binary "$b" "$@" ;; esac
-	[ "$m" != PATCH ] || set -- -H 'Content-Type: application/merge-patch+json' "$@"
+	[ "$m" != PATCH ] || set -- -H "Content-Type: ${KUBE_PATCH:-application/merge-patch+json}" "$@"
 	[ "$m" = PATCH ] || set -- -H 'Content-Type: application/yaml' "$@"
 	curl -s -m 60 --cacert "$SCRATCH/kube/kubeca.pem" -X "$m" -H "Authorization: Bearer $u-token" "$KUBE$p" "$@"
 }

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The manifests of contrib/k8s/deploy: a real API server takes each object (server-side dry run with strict fields), nothing
+# is privileged, host paths and capabilities are those that the documentation names, and the aggregator's role is enough
+# and no more. The chart gives the same objects, where helm is installed.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pki.sh"
+. "$TOP/test/kube_api.sh"
+base=$TOP/contrib/k8s/deploy/base chart=$TOP/contrib/k8s/deploy/helm/ceems page=$TOP/doc/k8s_deploy.md
+cd "$SCRATCH" || exit 1
+python3 -c 'import yaml' 2>/dev/null || skip_all "python3-yaml is not installed"
+# objects FILE...: DIR/N.json of each object of YAML files
+objects() {
+	python3 - "$@" <<-'END'
+		import sys, yaml, json, os
+		out, n = sys.argv[1], 0
+		os.makedirs(out, exist_ok=True)
+		for f in sys.argv[2:]:
+		    for d in yaml.safe_load_all(open(f)):
+		        if d:
+		            json.dump(d, open('%s/%02d.json' % (out, n), 'w'))
+		            n += 1
+	END
+}
+listed=$(sed -n 's/^  - \(.*\.yaml\)$/\1/p' "$base/kustomization.yaml")
+is "each file is in the kustomization" "$(cd "$base" && ls ./*.yaml | sed 's|./||' | grep -v kustomization | sort)" "$(sort <<<"$listed")"
+objects base $(sed "s|^|$base/|" <<<"$listed")
+ok "there are objects" [ "$(ls base | wc -l)" -ge 13 ]
+query() { python3 - base "$1" <<-'END'
+	import sys, json, glob
+	docs = [json.load(open(f)) for f in sorted(glob.glob(sys.argv[1] + '/*.json'))]
+	pods = [d['spec']['template']['spec'] for d in docs if d['kind'] in ('DaemonSet', 'Deployment')]
+	cs = [c for p in pods for c in p['containers']]
+	print(eval(sys.argv[2]))
+	END
+}
+is "nothing is privileged" "$(query "[c['name'] for c in cs if c['securityContext'].get('privileged') or c['securityContext']['allowPrivilegeEscalation']]")" "[]"
+is "each root file system is read-only" "$(query "[c['name'] for c in cs if not c['securityContext']['readOnlyRootFilesystem']]")" "[]"
+is "all capabilities are dropped first" "$(query "[c['name'] for c in cs if c['securityContext']['capabilities']['drop'] != ['ALL']]")" "[]"
+is "only ceemsd has some" "$(query "[c['name'] for c in cs if c['securityContext']['capabilities'].get('add')]")" "['ceemsd']"
+is "no pod has a token for the API server" "$(query "[p['serviceAccountName'] for p in pods if p['automountServiceAccountToken']]")" "[]"
+is "host paths are read-only but for the ring and the spool" "$(query "sorted({m['mountPath'] for p in pods for c in p['containers'] for m in c['volumeMounts'] for v in p['volumes'] if v['name'] == m['name'] and 'hostPath' in v and not m.get('readOnly')})")" "['/run/ceems', '/var/spool/ceems']"
+bad=
+for w in $(query "' '.join([v['hostPath']['path'] for p in pods for v in p['volumes'] if 'hostPath' in v] + [k for c in cs for k in c['securityContext']['capabilities'].get('add', [])])"); do
+	grep -qF "\`$w\`" "$page" || bad+="$w "
+done
+is "the documentation names each host path and capability" "$bad" ""
+
+if why=$(kube_possible); then
+	ok "a real API server is up" kube_begin || tap_done
+	# apply DIR: the dry run of each; namespaces must be there for it
+	kube_namespace ceems
+	apply() {
+		local f path left=
+		for f in "$1"/*.json; do
+			path=$(python3 - "$f" <<-'END'
+				import sys, json
+				d = json.load(open(sys.argv[1])); g, _, v = d['apiVersion'].rpartition('/')
+				many = {'NetworkPolicy': 'networkpolicies'}.get(d['kind'], d['kind'].lower() + 's')
+				m = d['metadata']
+				print(('/apis/%s/%s' % (g, v) if g else '/api/' + v) + ('/namespaces/' + m['namespace'] if 'namespace' in m else '') + '/%s/%s' % (many, m['name']))
+			END
+			)
+			local KUBE_PATCH=application/apply-patch+yaml
+			s=$(kube_status admin PATCH "$path?dryRun=All&fieldManager=test&fieldValidation=Strict&force=true" "@$f")
+			case $s in 200 | 201) ;; *) left+="$path: $s $(kube admin PATCH "$path?dryRun=All&fieldManager=test&fieldValidation=Strict&force=true" "@$f" | grep -m1 '"message"')"$'\n' ;; esac
+		done
+		echo -n "$left"
+	}
+	is "the API server takes each object, every field of it" "$(apply base)" ""
+	mkdir wrong && python3 -c 'import json,glob; d=[json.load(open(f)) for f in glob.glob("base/*.json")]; x=[o for o in d if o["kind"]=="Deployment"][0]; x["spec"]["replicaz"]=1; json.dump(x,open("wrong/0.json","w"))'
+	like "a field that does not exist is seen" "$(apply wrong)" 'replicaz'
+
+	# the aggregator's role, for the account of the tests
+	for f in base/*.json; do
+		case $(cat "$f") in *'"kind": "ClusterRole"'*) kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles "@$f" >/dev/null ;; esac
+	done
+	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings '{"metadata":{"name":"t"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"ceems-aggregator"},"subjects":[{"kind":"User","name":"ceems-aggregator","apiGroup":"rbac.authorization.k8s.io"}]}' >/dev/null
+	may() { kube_status agg GET "$1"; }
+	wait_for 20 eval '[ "$(may /api/v1/pods)" = 200 ]'
+	is "with its role the aggregator lists pods, namespaces and role bindings" "$(may /api/v1/pods) $(may /api/v1/namespaces) $(may /apis/rbac.authorization.k8s.io/v1/rolebindings)" "200 200 200"
+	is "and asks for rights" "$(kube_status agg POST /apis/authorization.k8s.io/v1/subjectaccessreviews '{"spec":{"user":"alice","resourceAttributes":{"verb":"get","resource":"pods"}}}')" 201
+	is "but reads no secret, no config map, and writes nothing" "$(may /api/v1/secrets) $(may /api/v1/configmaps) $(kube_status agg POST /api/v1/namespaces/ceems/pods "$(pod_yaml x)")" "403 403 403"
+	if command -v helm >/dev/null; then
+		helm template ceems "$chart" --namespace ceems >chart.yaml 2>helm.err || sed 's/^/# /' helm.err
+		objects chart chart.yaml
+		is "the API server takes each object of the chart" "$(apply chart)" ""
+		is "which are those of the base" "$(cat chart/*.json | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)" "$(for f in base/*.json; do grep -q '"kind": "Namespace"' "$f" || cat "$f"; done | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)"
+	else
+		skip "the API server takes each object of the chart" "helm is not installed"
+	fi
+else
+	skip "the API server takes each object" "$why"
+fi
+tap_done
