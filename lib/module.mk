@@ -29,7 +29,6 @@ libbase_SRCS += lib/fd_pass.c
 libbase_SRCS += lib/fd_store.c
 libbase_SRCS += lib/own_host.c
 libbase_SRCS += lib/parse.c
-libbase_SRCS += lib/party.c
 libbase_SRCS += lib/periodic.c
 libbase_SRCS += lib/privileges.c
 libbase_SRCS += lib/prom.c

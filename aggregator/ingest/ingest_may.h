@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "lib/party.h"
+#include "lib/identity/party.h"
 
 /*
  * What a proved sender may send: reports of a node from that node, completion records

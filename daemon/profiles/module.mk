@@ -6,3 +6,4 @@ libprofiles_LIBS := libdaemon libsources libreports
 libprofiles_SRCS += daemon/profiles/collector_profiler.c
 libprofiles_SRCS += daemon/profiles/profile_child.c
 libprofiles_SRCS += daemon/profiles/profile_steps.c
+libprofiles_SRCS += daemon/profiles/targets.c

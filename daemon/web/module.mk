@@ -12,3 +12,4 @@ libweb_SRCS += daemon/web/gzip_crc.c
 libweb_SRCS += daemon/web/gzip_lines.c
 libweb_SRCS += daemon/web/scrape.c
 libweb_SRCS += daemon/web/self.c
+libweb_SRCS += daemon/web/units_json.c

@@ -14,8 +14,8 @@
 #include "lib/cleanup.h"
 #include "lib/identity/jwt_source.h"
 #include "lib/identity/munge.h"
+#include "lib/identity/party.h"
 #include "lib/parse.h"
-#include "lib/party.h"
 
 #define FRONT_ENDS_MAX 64
 #define RANGES_MAX 64

@@ -9,5 +9,6 @@ libident_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
 libident_SRCS += $(if $(HAVE_CURL),$(if $(HAVE_JSON),lib/identity/identity.c lib/identity/identity_web.c lib/identity/jwt.c lib/identity/jwt_source.c lib/identity/role_entry.c))
 libident_SRCS += lib/identity/munge.c
 libident_SRCS += lib/identity/munge_request.c
+libident_SRCS += lib/identity/party.c
 libident_SRCS += lib/identity/tls_names.c
 endif

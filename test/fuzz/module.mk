@@ -28,7 +28,7 @@ record_fuzz_SRCS := lib/records/record.c lib/records/tlv.c lib/err.c lib/buf.c
 FUZZERS += ring
 ring_fuzz_SRCS := lib/boot.c lib/records/ring.c lib/records/ring_gone.c lib/records/record.c lib/records/tlv.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c cli/tool/ringview.c
 FUZZERS += units
-units_fuzz_SRCS := $(filter daemon/units%.c,$(libdaemon_SRCS)) daemon/steps_energy.c daemon/energy.c daemon/energy_host.c daemon/energy_split.c lib/boot.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+units_fuzz_SRCS := $(filter daemon/units%.c,$(libdaemon_SRCS)) daemon/web/units_json.c daemon/steps_energy.c daemon/energy.c daemon/energy_host.c daemon/energy_split.c lib/boot.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += answer
 answer_fuzz_SRCS := lb/proxy/answer.c lib/http_text.c
 FUZZERS += http_target
@@ -98,7 +98,7 @@ FUZZERS += batch
 batch_fuzz_SRCS := lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 batch_fuzz_PKGS := zlib
 FUZZERS += ingest
-ingest_fuzz_SRCS := aggregator/ingest/ingest_claim.c lib/records/claim.c aggregator/ingest/ingest_decode.c aggregator/ingest/ingest_job.c aggregator/ingest/ingest_known.c aggregator/ingest/ingest_may.c aggregator/ingest/ingest_place.c lib/records/report_clock.c lib/boot.c lib/party.c lib/netaddr.c aggregator/ingest/ingest_report.c aggregator/ingest/ingest_rows.c lib/siphash.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+ingest_fuzz_SRCS := aggregator/ingest/ingest_claim.c lib/records/claim.c aggregator/ingest/ingest_decode.c aggregator/ingest/ingest_job.c aggregator/ingest/ingest_known.c aggregator/ingest/ingest_may.c aggregator/ingest/ingest_place.c lib/records/report_clock.c lib/boot.c lib/identity/party.c lib/netaddr.c aggregator/ingest/ingest_report.c aggregator/ingest/ingest_rows.c lib/siphash.c lib/records/batch.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/records/job.c lib/records/job_names.c lib/records/report.c lib/records/report_counts.c lib/records/record.c lib/records/tlv.c lib/rfc3339.c
 ingest_fuzz_PKGS := zlib
 endif
@@ -110,7 +110,7 @@ jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
 endif
-identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/base64.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/identity/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/base64.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := lib/plugin/jobcomp_options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
@@ -163,7 +163,7 @@ lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
 	lib/http/client_url.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
+	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/identity/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)
 FUZZERS += rdma

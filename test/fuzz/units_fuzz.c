@@ -13,8 +13,8 @@
 #include "daemon/steps_energy.h"
 #include "daemon/units.h"
 #include "daemon/units_energy.h"
-#include "daemon/units_json.h"
 #include "daemon/units_report.h"
+#include "daemon/web/units_json.h"
 #include "lib/buf.h"
 #include "lib/clock.h"
 

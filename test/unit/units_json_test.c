@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/units_json.h"
+#include "daemon/web/units_json.h"
 
 #include <fcntl.h>
 #include <json-c/json.h>

@@ -15,9 +15,9 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/http/negotiate.h"
+#include "lib/identity/party.h"
 #include "lib/identity/tls_names.h"
 #include "lib/log.h"
-#include "lib/party.h"
 #include "lib/prom.h"
 #include "lib/service.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_LIB_PARTY_H
-#define CEEMS_LIB_PARTY_H
+#ifndef CEEMS_LIB_IDENTITY_PARTY_H
+#define CEEMS_LIB_IDENTITY_PARTY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The unit table for people and scripts: GET /units. */
-#include "daemon/units_json.h"
+#include "daemon/web/units_json.h"
 
 #include <string.h>
 

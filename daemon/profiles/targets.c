@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Targets for a profiler of somebody else's. */
-#include "daemon/targets.h"
+#include "daemon/profiles/targets.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_UNITS_JSON_H
-#define CEEMS_DAEMON_UNITS_JSON_H
+#ifndef CEEMS_DAEMON_WEB_UNITS_JSON_H
+#define CEEMS_DAEMON_WEB_UNITS_JSON_H
 
 #include "daemon/units.h"
 #include "lib/buf.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One syntax for programs in all options that name one. */
-#include "lib/party.h"
+#include "lib/identity/party.h"
 
 #include <errno.h>
 #include <string.h>

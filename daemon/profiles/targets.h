@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_TARGETS_H
-#define CEEMS_DAEMON_TARGETS_H
+#ifndef CEEMS_DAEMON_PROFILES_TARGETS_H
+#define CEEMS_DAEMON_PROFILES_TARGETS_H
 
 #include "daemon/env.h"
 #include "daemon/units.h"
