@@ -11,7 +11,7 @@ port=$(free_port) || exit 1
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # correct horse
 (umask 077; printf "basic_auth_users:\n  alloy: '%s'\n" "$hash" >"$SCRATCH/web.yaml")
 daemon_on() { # flags
-	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --security.drop-privileges=false \
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm --collector.slurm.nodes=$node --security.drop-privileges=false \
 		--web.config.file="$SCRATCH/web.yaml" "$@" </dev/null >>"$SCRATCH/ceemsd.log" 2>&1 &
 	daemon=$!
 	started $daemon

@@ -41,7 +41,6 @@ mistake "a ring of a size that cannot be" '--ring.slots=1000' 'power of two' "$c
 mistake "a regular expression of Perl's" 'device-include=eth.d' 'POSIX.*\[0-9\]' "$ceemsd" --check-config --collector.netdev '--collector.netdev.device-include=eth\d+'
 mistake "a provider that is none" 'provider=electricitymaps' 'there are owid' "$ceemsd" --check-config --collector.emissions --collector.emissions.provider=electricitymaps
 mistake "a file that is not there" 'config.file: .*/nowhere/ceemsd.yaml' 'No such file' "$ceemsd" --check-config --config.file=/nowhere/ceemsd.yaml
-mistake "a flag of a later release" 'discoverer' 'later release' "$ceemsd" --check-config --discoverer
 
 # --- passwords and certificates
 printf 'ada:%s\n' "$hash" >pasted.yaml; chmod 600 pasted.yaml

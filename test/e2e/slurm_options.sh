@@ -50,7 +50,7 @@ sbatch $b -J batch --ceems-perf=hardware "$JOBS/script" >/dev/null
 ok "the jobs end" settled 30
 is "nothing is asked for by default" "$(asked plain)" ""
 is "srun --ceems-perf" "$(asked perf)" "$all"
-is "srun with three options" "$(asked three)" "perf_software report_json 99"
+is "srun with three options" "$(asked three)" "perf_software report_json 19"
 is "salloc's options reach its steps" "$(asked alloc)" "report_text 50"
 is "sbatch and #SBATCH" "$(asked batch batch)" "perf_hardware 250"
 batch=$(jq -rs '[.[] | select(.hints.name == "batch")][0].unit' "$SCRATCH/records")

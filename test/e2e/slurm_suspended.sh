@@ -34,8 +34,8 @@ ceemsd_start --energy.model=host --energy.host-source=model --energy.model.idle-
 srun -n1 -c1 --mem=20 "$JOBS/burn" 60000 >/dev/null 2>&1 & burn=$!
 started $burn
 ok "a job that runs is charged" wait_for 20 charged
-held=$(jq '.units[0].cpus' "$SCRATCH/units")
-ok "it holds CPUs" test "$held" -ge 1
+holds_cpus() { scrape && held=$(jq '.units[0].cpus' "$SCRATCH/units") && [ "$held" -ge 1 ]; }
+ok "it holds CPUs" wait_for 20 holds_cpus
 watch 2
 ok "for its CPU time: more than a CPU's idle power $job uJ" test "$job" -gt $((held * 10000000 * 4))
 ran=$job
