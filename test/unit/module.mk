@@ -553,14 +553,14 @@ grafana_test_PKGS := $(libaggregator_USES)
 grafana_test_LDLIBS := -lcrypt
 ifeq ($(HAVE_PQ)$(HAVE_MHD)$(HAVE_ZLIB),111)
 TESTS += ingest_may_test
-ingest_may_test_LIBS := libingest libbase
+ingest_may_test_LIBS := libingest libident libbase
 TESTS += ingest_place_test
-ingest_place_test_LIBS := libingest libbatch libbase
+ingest_place_test_LIBS := libingest libbatch libident libbase
 ingest_place_test_PKGS := zlib
 TESTS += ingest_decode_test
 ingest_decode_test_SRCS := test/unit/ingest_decode_test.c test/fake/starve.c
 ingest_decode_test_LDFLAGS := $(STARVE_LDFLAGS)
-ingest_decode_test_LIBS := libingest libbatch libbase
+ingest_decode_test_LIBS := libingest libbatch libident libbase
 ingest_decode_test_PKGS := zlib
 endif
 ifneq ($(filter liblbsite,$(ARCHIVES)),)
