@@ -33,9 +33,11 @@ $(1)_PIC := $$(addprefix $(OBJ)/pic/,$$($(1)_SRCS:.c=.o))
 $$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/$$(s:.c=.o),$$(call pkg_cflags,$$($(1)_PKGS)) $$($(1)_CFLAGS))))
 $$(foreach s,$$($(1)_SRCS),$$(eval $$(call compile_rule,$$(s),$(OBJ)/pic/$$(s:.c=.o),-fPIC -fvisibility=hidden $$(call pkg_cflags,$$($(1)_PKGS)) $$($(1)_CFLAGS))))
 $(BUILD)/$(1).a: $$($(1)_OBJS)
-	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$^
+	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 $(BUILD)/$(1)_pic.a: $$($(1)_PIC)
-	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$^
+	$$(call say,AR,$$@)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
+# a source that leaves an archive must not stay in it
+$(BUILD)/$(1).a $(BUILD)/$(1)_pic.a: $$(wildcard $$(addsuffix module.mk,$$(sort $$(dir $$($(1)_SRCS)))))
 ALL_SRCS += $$($(1)_SRCS)
 endef
 
