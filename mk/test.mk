@@ -9,6 +9,7 @@
 ## make bench[-NAME]    numbers, as JSON lines in build/bench/results.jsonl
 ## make demo            real Slurm, ceemsd and Prometheus on loopback; make demo-stop
 ## make demo-libvirt    real libvirtd with two domains, ceemsd and Prometheus; make demo-libvirt-stop
+## make demo-k8s        real kubelet and API server with two pods, ceemsd and Prometheus; make demo-k8s-stop
 ## make fuzz-PARSER T=  libFuzzer for T seconds; PARSER is one of test/fuzz/*_fuzz.c
 ## make tidy format-check headers-check dist
 ## make new-collector NAME=x   the files of a collector of /proc/x, with a failing test
@@ -17,7 +18,7 @@
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
 FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 
-.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop demo-libvirt demo-libvirt-stop tests
+.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop demo-libvirt demo-libvirt-stop demo-k8s demo-k8s-stop tests
 deps:
 	@mk/deps check
 
@@ -73,6 +74,13 @@ demo-libvirt:
 	@BUILD=$(BUILD) test/rig/demo_libvirt start
 demo-libvirt-stop:
 	@BUILD=$(BUILD) test/rig/demo_libvirt stop
+demo-k8s:
+	@mk/deps check
+	@$(MAKE) --no-print-directory all
+	@test/rig/k8s make
+	@BUILD=$(BUILD) test/rig/demo_k8s start
+demo-k8s-stop:
+	@BUILD=$(BUILD) test/rig/demo_k8s stop
 
 # What the module.mk files register: "kind name" for test/e2e/promises.sh, and for
 # test/e2e/includes.sh "unit name archives - sources" of each archive, program and plugin
