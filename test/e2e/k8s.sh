@@ -183,6 +183,8 @@ ok "a pod that is deleted ends" wait_for 90 ended 7
 # ---- records: ceemsd, courier, aggregator, cacct
 chain_begin >why 2>&1
 if [ ! -s why ]; then
+	# as --clusters.file does: a job of a test beside this one, which ceemsd reports too, would make it a cluster of Slurm's
+	sql "SELECT k8s_cluster_id('cloud')" >/dev/null
 	ok "a pod's final report reaches the aggregator" wait_for 120 chain_has "$short" || tail -n 3 courier.log agg.log | sed 's/^/# /'
 	is "its record has the CPU time of its group" "$(chain_cpu_us "$short")" "$(cut -d' ' -f1 "last.$short")"
 	is "a pod is one unit of the manager k8s, of no user" "$(sql "SELECT count(*), bool_and(uid IS NULL), (SELECT min(manager) FROM cluster) FROM unit_node WHERE uuid = '$short'")" "1|t|k8s"
