@@ -28,6 +28,8 @@
 #include "profiler/session.h"
 #include "profiler/stacks.h"
 
+#define SETTLE_S 5u
+
 struct hand {
 	const struct options *options;
 	struct reader *reader;
@@ -149,6 +151,47 @@ static int start_opener(struct hand *h, bool by_cpuacct, struct err *err)
 	return h->opener < 0 ? err_set(err, -errno, "fork: %s", strerror(errno)) : 0;
 }
 
+/* Of the group itself; those of groups below it are found when they are sampled. */
+static void look_at_processes(struct hand *h)
+{
+	auto_close int dir = fs_opendir_at(AT_FDCWD, h->options->group, NULL);
+	auto_buf struct buf text = BUF_INIT;
+	uint64_t pid;
+
+	if (dir < 0 || fs_read_buf_at(dir, "cgroup.procs", 1 << 20, &text, NULL) < 0)
+		return;
+	const char *at = text.data, *end = at + text.len;
+	while (at && at < end && scan_u64(&at, end, &pid) == 0) {
+		session_look_at(h->session, (uint32_t)pid);
+		at += at < end;
+	}
+}
+
+static void work_until(struct hand *h, uint64_t end_ns, bool settled)
+{
+	while (!stopped && clock_boottime_ns() < end_ns &&
+	       !(settled && session_is_settled(h->session))) {
+		struct pollfd p = {.fd = session_fd(h->session), .events = POLLIN};
+		(void)poll(&p, 1, session_wait_ms(h->session));
+		session_work(h->session);
+	}
+}
+
+/* Processes are known before the first tick: a sample of one that is not has no frames
+ * of its Python, and on a busy machine reading an interpreter's file takes a while. */
+static int start_sampling(struct hand *h, uint64_t cgroup, struct err *err)
+{
+	struct profile_group group = {.cgroup = cgroup};
+
+	int rc = session_set_groups(h->session, &group, 1, err);
+	if (rc < 0)
+		return rc;
+	look_at_processes(h);
+	work_until(h, clock_boottime_ns() + SETTLE_S * NSEC_PER_SEC, true);
+	group.hz = (unsigned)h->options->hz;
+	return session_set_groups(h->session, &group, 1, err);
+}
+
 static int start_session(struct hand *h, struct err *err)
 {
 	const struct session_config c = {
@@ -170,37 +213,7 @@ static int start_session(struct hand *h, struct err *err)
 	if (rc < 0)
 		return rc;
 	/* its inode is its number in all hierarchies */
-	const struct profile_group group = {.cgroup = st.st_ino,
-					    .hz = (unsigned)h->options->hz};
-	return session_set_groups(h->session, &group, 1, err);
-}
-
-/* Of the group itself; those of groups below it are found when they are sampled. */
-static void look_at_processes(struct hand *h)
-{
-	auto_close int dir = fs_opendir_at(AT_FDCWD, h->options->group, NULL);
-	auto_buf struct buf text = BUF_INIT;
-	uint64_t pid;
-
-	if (dir < 0 || fs_read_buf_at(dir, "cgroup.procs", 1 << 20, &text, NULL) < 0)
-		return;
-	const char *at = text.data, *end = at + text.len;
-	while (at && at < end && scan_u64(&at, end, &pid) == 0) {
-		session_look_at(h->session, (uint32_t)pid);
-		at += at < end;
-	}
-}
-
-static void sample_group(struct hand *h)
-{
-	uint64_t end = clock_boottime_ns() + h->options->duration_ms * NSEC_PER_MSEC;
-
-	look_at_processes(h);
-	while (!stopped && clock_boottime_ns() < end) {
-		struct pollfd p = {.fd = session_fd(h->session), .events = POLLIN};
-		(void)poll(&p, 1, session_wait_ms(h->session));
-		session_work(h->session);
-	}
+	return start_sampling(h, st.st_ino, err);
 }
 
 enum program_status by_hand_run(const struct options *o, struct reader *reader)
@@ -216,7 +229,8 @@ enum program_status by_hand_run(const struct options *o, struct reader *reader)
 	if (rc < 0) {
 		log_error("%s", err.text);
 	} else {
-		sample_group(&h);
+		work_until(&h, clock_boottime_ns() + o->duration_ms * NSEC_PER_MSEC,
+			   false);
 		status = show_profile(&h);
 	}
 	raw_stacks_free(&h.raw);

@@ -2,7 +2,6 @@
 #include "profiler/session.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -382,6 +381,11 @@ void session_work(struct session *s)
 void session_look_at(struct session *s, uint32_t pid)
 {
 	learn_queue_put(&s->queue, pid, clock_boottime_ns());
+}
+
+bool session_is_settled(const struct session *s)
+{
+	return !s->queue.count;
 }
 
 struct modules *session_modules(struct session *s)

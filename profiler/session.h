@@ -2,6 +2,7 @@
 #ifndef CEEMS_PROFILER_SESSION_H
 #define CEEMS_PROFILER_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,8 +59,9 @@ struct session_counts {
 };
 
 int session_new(const struct session_config *c, struct session **ret, struct err *err);
-/* Samples these groups from now on, each at its own rate; none: stops the clocks, and
- * some time later unloads the program. */
+/* Samples these groups from now on, each at its own rate; all of rate 0: their
+ * processes are got to know before they are sampled; none of them: stops the clocks,
+ * and some time later unloads the program. */
 int session_set_groups(struct session *s, const struct profile_group *groups,
 		       size_t count, struct err *err);
 /* To be polled for reading, -1: nothing; and for how long at most. */
@@ -69,6 +71,8 @@ int session_wait_ms(const struct session *s);
 void session_work(struct session *s);
 /* A process that has been there all along is looked at soon. */
 void session_look_at(struct session *s, uint32_t pid);
+/* No process waits to be looked at. */
+bool session_is_settled(const struct session *s);
 struct modules *session_modules(struct session *s);
 void session_get_counts(const struct session *s, struct session_counts *ret);
 void session_free(struct session *s);
