@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/calls.h"
 #include "bpf/io_mounts.h"
 #include "bpf/task_slot.h"
 #include "lib/records/io_cells.h"
@@ -43,17 +44,6 @@ enum call {
 };
 
 #if defined(__TARGET_ARCH_x86)
-#define TS_COMPAT 2u
-static __always_inline bool is_compat(struct task_struct *task)
-{
-	return task->thread_info.status & TS_COMPAT;
-}
-/* the kernel looks at its lower half alone */
-#define CALL_NUMBER(r) ((__u32)(r)->orig_ax)
-#define FIRST_ARGUMENT(r) ((__u32)(r)->di)
-#define SECOND_ARGUMENT(r) ((__u32)(r)->si)
-#define THIRD_ARGUMENT(r) ((__u32)(r)->dx)
-#define THIRD_POINTER(r) ((__u64)(r)->dx)
 /* arch/x86/entry/syscalls/syscall_64.tbl */
 static __always_inline enum call kind_of_call(__u64 nr)
 {
@@ -93,16 +83,6 @@ static __always_inline enum call kind_of_call(__u64 nr)
 	return CALL_NONE;
 }
 #elif defined(__TARGET_ARCH_arm64)
-#define TIF_32BIT (1ul << 22)
-static __always_inline bool is_compat(struct task_struct *task)
-{
-	return task->thread_info.flags & TIF_32BIT;
-}
-#define CALL_NUMBER(r) ((__u64)(__u32)(r)->syscallno)
-#define FIRST_ARGUMENT(r) ((__u32)(r)->orig_x0)
-#define SECOND_ARGUMENT(r) ((__u32)(r)->regs[1])
-#define THIRD_ARGUMENT(r) ((__u32)(r)->regs[2])
-#define THIRD_POINTER(r) ((r)->regs[2])
 /* include/uapi/asm-generic/unistd.h */
 static __always_inline enum call kind_of_call(__u64 nr)
 {
@@ -145,16 +125,6 @@ static __always_inline enum call kind_of_call(__u64 nr)
 static __always_inline __u32 own_stripe(__u32 element)
 {
 	return element * stripes + (bpf_get_smp_processor_id() & (stripes - 1));
-}
-
-static __always_inline struct file *file_of(struct task_struct *task, __u32 number)
-{
-	struct fdtable *table = task->files ? task->files->fdt : NULL;
-	struct file *file = NULL;
-
-	if (table && number < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof(file), table->fd + number);
-	return file;
 }
 
 /* The verifier does not know that a bool is 0 or 1. */
@@ -397,19 +367,6 @@ static long count_submitted(__u32 i, struct submitted *s)
 
 /* ---- calls ----------------------------------------------------------------------- */
 
-/* -ERESTARTSYS and its like: the call is made again. */
-static __always_inline bool is_made_again(long result)
-{
-	return result <= -512 && result >= -516;
-}
-
-/* A program may answer its own calls (seccomp) with whatever it likes. The kernel
- * itself never moves more than MAX_RW_COUNT. */
-static __always_inline bool is_result(long result)
-{
-	return result >= -(long)ERRNO_MAX && result <= 0x7fffffff;
-}
-
 #define BEGUN_BITS 6
 #define BEGUN_MASK ((1u << BEGUN_BITS) - 1)
 
@@ -537,16 +494,6 @@ static __always_inline enum call kind_of_request(__u8 op)
 		return CALL_WRITE;
 	}
 	return CALL_NONE;
-}
-
-/* A request may end in another thread of its process, in the kernel's, or in whoever
- * else waits at the ring. */
-static __always_inline struct task_struct *owner_of(struct io_kiocb *request)
-{
-	struct io_kiocb___old *old = (void *)request;
-
-	return bpf_core_field_exists(request->tctx) ? BPF_CORE_READ(request, tctx, task)
-						    : BPF_CORE_READ(old, task);
 }
 
 /* request: NULL for a message that is no request's end */

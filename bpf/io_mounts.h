@@ -4,6 +4,7 @@
 
 /* Which cell of a unit's slot a file's mount has: see lib/records/io_cells.h. Part of
  * io.bpf.c. */
+#include "bpf/calls.h"
 #include "bpf/task_slot.h"
 #include "lib/records/io_cells.h"
 
@@ -25,12 +26,10 @@ MAPPED_ARRAY_MAP(io_control, struct io_control);
 #define CELL_NONE 0xffffffffu
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), (n))
 
-#define S_IFMT 0170000
 #define S_IFREG 0100000
 #define FMODE_CREATED (1u << 20)
 #define NAME_BYTES 128u
 #define PATH_PARTS 24
-#define ERRNO_MAX 4095ul
 
 static struct mount *mount_of(struct file *file)
 {
