@@ -181,6 +181,7 @@ struct file {
 	unsigned int f_mode;
 	struct path f_path;
 	struct inode *f_inode;
+	void *private_data;
 };
 
 struct fdtable {
@@ -208,6 +209,10 @@ struct io_kiocb {
 };
 struct io_kiocb___old {
 	struct task_struct *task;
+};
+
+struct io_sr_msg { /* a request's own part, at its begin: io_uring/net.c */
+	unsigned int msg_flags;
 };
 
 struct vm_area_struct {
@@ -243,7 +248,7 @@ struct task_struct {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long di, si, dx, orig_ax, ip, sp, bp;
+	unsigned long di, si, dx, r10, orig_ax, ip, sp, bp;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
@@ -268,6 +273,10 @@ struct sock {
 	struct sock_common __sk_common;
 	unsigned char sk_kern_sock : 1;
 	__u16 sk_protocol;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct tcp_sock {

@@ -2,7 +2,8 @@
 /* What processes of units send and receive by TCP and UDP: bytes by the results of
  * calls on sockets, and for TCP the segments that the socket has counted since the last
  * look at it, which is kept with the socket. Who uses a socket is charged, whoever
- * opened it. */
+ * opened it. Either by the tracepoints of sockets (Linux 6.3) or by the system calls:
+ * the opener loads one of the two. */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_core_read.h>
@@ -10,6 +11,8 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/net_sockets.h"
+
+/* ---- by the tracepoints of sockets ----------------------------------------------- */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -39,14 +42,14 @@ static __always_inline void count_call(struct sock *sk, int result, bool sent)
 		look_at_segments(sk, seen, slot, to);
 }
 
-SEC("tp_btf/sock_send_length")
+SEC("?tp_btf/sock_send_length")
 int BPF_PROG(call_sent, struct sock *sk, int result, int flags)
 {
 	count_call(sk, result, true);
 	return 0;
 }
 
-SEC("tp_btf/sock_recv_length")
+SEC("?tp_btf/sock_recv_length")
 int BPF_PROG(call_received, struct sock *sk, int result, int flags)
 {
 	if (!(flags & (MSG_PEEK | MSG_ERRQUEUE)))
@@ -54,7 +57,7 @@ int BPF_PROG(call_received, struct sock *sk, int result, int flags)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
+SEC("?tp_btf/tcp_destroy_sock")
 int BPF_PROG(socket_destroyed, struct sock *sk)
 {
 	struct seen *seen = bpf_sk_storage_get(&sockets, sk, NULL, 0);
@@ -64,5 +67,7 @@ int BPF_PROG(socket_destroyed, struct sock *sk)
 		add_last_segments(sk, kind, seen);
 	return 0;
 }
+
+#include "bpf/net_calls.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -288,6 +288,9 @@ const struct conf_opt options_table[] = {
 	ROW("collector.ebpf.network-metrics", CONF_BOOL, ebpf_network, "false",
 	    "Also what each unit sends and receives by TCP and UDP. Implies "
 	    "--collector.ebpf."),
+	ROW("collector.ebpf.network-calls", CONF_BOOL, ebpf_network_calls, "false",
+	    "Count that by system calls, as on kernels before 6.3, also where the "
+	    "kernel has the tracepoints of sockets."),
 	ROW("collector.ebpf.fs-mount-point", CONF_LIST, ebpf_mount_points, "",
 	    "Only mounts at or below these paths, such as /lustre/scratch. May be "
 	    "repeated. Empty: all."),

@@ -30,7 +30,7 @@ struct options {
 	uint64_t link_fd;
 	uint64_t profile_fd;
 	uint64_t slots, perf_hardware;
-	bool io_metrics, io_latency, network_metrics, perf;
+	bool io_metrics, io_latency, network_metrics, network_calls, perf;
 	char *perf_raw;
 	struct hardware_raws raws; /* of perf_raw */
 	char *path_cgroupfs, *path_procfs;
@@ -53,6 +53,8 @@ static const struct conf_opt opener_options[] = {
 	    "Also how long reads and writes take, and why they fail."),
 	ROW("collector.ebpf.network-metrics", CONF_BOOL, network_metrics, "false",
 	    "Also what units send and receive."),
+	ROW("collector.ebpf.network-calls", CONF_BOOL, network_calls, "false",
+	    "Count that by system calls, as on kernels before 6.3."),
 	ROW("collector.perf", CONF_BOOL, perf, "false",
 	    "Also software events of units."),
 	ROW("collector.perf.events", CONF_U64, perf_hardware, "0",
@@ -154,12 +156,19 @@ static int open_network(const struct options *o, bool by_cpuacct,
 {
 	struct opener_message m = {
 		.part = OPENER_NETWORK, .fds = NET_FDS, .count = (unsigned)o->slots};
+	const struct net_request request = {.slots = (uint32_t)o->slots,
+					    .by_cpuacct = by_cpuacct,
+					    .by_calls = o->network_calls};
 	struct net net = {0};
 	struct err err = {""};
-	int rc = net_open(&net, g, (uint32_t)o->slots, by_cpuacct, &err);
+	int rc = net_open(&net, g, &request, &err);
 
 	m.detail[NET_DETAIL_STRIPES] = net.stripes;
-	hand_over(o, &m, net.fds, rc, &err, "what is sent and received can be counted");
+	m.detail[NET_DETAIL_COUNTED] = net.counted;
+	hand_over(o, &m, net.fds, rc, &err,
+		  net.counted & NET_COUNTED_CALLS
+			  ? "what is sent and received can be counted, by system calls"
+			  : "what is sent and received can be counted");
 	net_close(&net);
 	return rc;
 }

@@ -14,14 +14,22 @@ struct net {
 	struct net_bpf *skeleton;
 	int fds[NET_FDS]; /* owned by the skeleton */
 	uint32_t stripes;
+	uint32_t counted; /* NET_COUNTED_* */
 };
 
 struct groups;
 
-/* Loads and attaches them, with the maps of groups. slots, by_cpuacct and errors as
- * io_open(); -ESRCH: this kernel has no such tracepoint (before 6.3). */
-int net_open(struct net *net, const struct groups *groups, uint32_t slots,
-	     bool by_cpuacct, struct err *err);
+struct net_request {
+	uint32_t slots;
+	bool by_cpuacct; /* as io_open() */
+	bool by_calls;   /* even if the kernel has the sockets' tracepoints */
+};
+
+/* Loads and attaches them, with the maps of groups: by the tracepoints of sockets, and
+ * where the kernel does not have these (before 6.3) or refuses them by the system
+ * calls. Errors as io_open(). */
+int net_open(struct net *net, const struct groups *groups, const struct net_request *r,
+	     struct err *err);
 void net_close(struct net *net);
 
 #endif

@@ -110,21 +110,46 @@ static void put_nobodys(struct prom *out, const struct env *env)
 	static const struct prom_family sent = {
 		"ceems_network_late_egress_packets_total", PROM_COUNTER,
 		"TCP segments sent for sockets of steps that had ended"};
+	static const struct prom_family no_room = {
+		"ceems_network_calls_without_segments_total", PROM_COUNTER,
+		"Calls on TCP sockets whose segments were not counted for want of "
+		"room"};
 	const struct prom_label hostname = {"hostname", env->hostname};
 	unsigned long long words[NET_WORDS] = {0};
 	struct net_total t;
-	uint64_t in_packets = 0, out_packets = 0;
+	uint64_t in_packets = 0, out_packets = 0, unseen = 0;
 
 	unit_counts_add_nobodys(env->unit_net, words);
 	memcpy(&t, words, sizeof(t));
 	for (unsigned k = 0; k < NET_KINDS; k++) {
 		in_packets += t.kinds[k].in_packets;
 		out_packets += t.kinds[k].out_packets;
+		unseen += t.kinds[k].unseen_calls;
 	}
 	prom_family(out, &received);
 	prom_put_u64(out, &hostname, 1, in_packets);
 	prom_family(out, &sent);
 	prom_put_u64(out, &hostname, 1, out_packets);
+	if (!(env->net_counted & NET_COUNTED_CALLS))
+		return;
+	prom_family(out, &no_room);
+	prom_put_u64(out, &hostname, 1, unseen);
+}
+
+static void put_net_backend(struct prom *out, const struct env *env)
+{
+	static const struct prom_family backend = {
+		"ceems_network_backend_info", PROM_GAUGE,
+		"By which programs the kernel counts what units send and receive"};
+	bool calls = env->net_counted & NET_COUNTED_CALLS;
+	const struct prom_label programs[] = {
+		{"hostname", env->hostname},
+		{"calls", calls ? "sys_exit" : "sock_length"},
+		{"io_uring",
+		 !calls || env->net_counted & NET_COUNTED_URING ? "yes" : "no"}};
+
+	prom_family(out, &backend);
+	prom_put_u64(out, programs, 3, 1);
 }
 
 void net_export(struct net_export *e, struct prom *out)
@@ -147,4 +172,5 @@ void net_export(struct net_export *e, struct prom *out)
 			put_unit(out, env, units_get(env->units, i), &t);
 	}
 	put_nobodys(out, env);
+	put_net_backend(out, env);
 }

@@ -35,6 +35,8 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 				       : "--no-collector.ebpf.io-latency"),
 		(char *)(r->network ? "--collector.ebpf.network-metrics"
 				    : "--no-collector.ebpf.network-metrics"),
+		(char *)(r->network_calls ? "--collector.ebpf.network-calls"
+					  : "--no-collector.ebpf.network-calls"),
 		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),
 		events,
 		raw,

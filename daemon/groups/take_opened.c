@@ -86,9 +86,16 @@ static int take_net_slots(struct daemon *d, struct opened_part *part, struct err
 	d->net_slots = (struct slot_counts){.kinds = NET_KINDS, .spare = 1};
 	int rc = take_slot_counts(d, part, NET_FDS, part->detail[NET_DETAIL_STRIPES],
 				  &d->net_slots, err);
-	if (!rc)
-		log_info("ebpf: the kernel counts what units send and receive");
-	return rc;
+	if (rc < 0)
+		return rc;
+	d->env.net_counted = part->detail[NET_DETAIL_COUNTED];
+	log_info("ebpf: the kernel counts what units send and receive, %s",
+		 !(d->env.net_counted & NET_COUNTED_CALLS)
+			 ? "by the tracepoints of sockets"
+		 : d->env.net_counted & NET_COUNTED_URING
+			 ? "by system calls and by io_uring"
+			 : "by system calls; it cannot count io_uring");
+	return 0;
 }
 
 static int take_perf_slots(struct daemon *d, struct opened_part *part, struct err *err)
@@ -139,6 +146,7 @@ void take_opened(struct daemon *d)
 					       .io = o->ebpf_io,
 					       .io_latency = o->ebpf_io_latency,
 					       .network = o->ebpf_network,
+					       .network_calls = o->ebpf_network_calls,
 					       .perf = o->collector_perf,
 					       .hardware = hardware_kinds_opened(o),
 					       .raw_events = d->perf_figures.text};

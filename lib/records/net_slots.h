@@ -25,18 +25,33 @@ struct net_counts {
 	unsigned long long out_bytes, out_packets;
 	unsigned long long resent_bytes,
 		resent_packets; /* of TCP, both also in out_packets */
-	unsigned long long reserved[2];
+	/* of nobody's slot: calls on TCP sockets for whose segments there was no room
+	 */
+	unsigned long long unseen_calls;
+	unsigned long long reserved;
 };
 
 /* The descriptors that the opener hands over; count is the number of slots, without the
  * one more. */
 enum net_fd {
 	NET_FD_COUNTS, /* [slot][kind][stripe] struct net_counts */
-	NET_FD_SENT,   /* the attached programs */
+	/* the attached programs: of the two tracepoints, or of the end of system calls
+	 * and of requests of io_uring (without these the first once more) */
+	NET_FD_SENT,
 	NET_FD_RECEIVED,
 	NET_FD_DESTROYED,
 	NET_FDS
 };
-enum { NET_DETAIL_STRIPES };
+enum { NET_DETAIL_STRIPES, NET_DETAIL_COUNTED };
+
+/* How they count */
+enum net_counted {
+	NET_COUNTED_CALLS = 1, /* by system calls, not by the sockets' tracepoints */
+	NET_COUNTED_URING = 2, /* with it: also requests of io_uring */
+};
+
+/* By system calls, TCP sockets that live and whose segments are counted: some 100 bytes
+ * each */
+#define NET_SOCKETS_MAX 32768u
 
 #endif

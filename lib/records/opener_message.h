@@ -11,7 +11,7 @@
  */
 #define OPENER_MAGIC 0x3153474fu
 #define OPENER_VERSION                                                                 \
-	7u /* changes with any layout in lib/records that it hands over */
+	8u /* changes with any layout in lib/records that it hands over */
 #define OPENER_FDS_MAX 16u
 #define OPENER_DETAILS 4u
 #define OPENER_TEXT_BYTES 512u

@@ -122,7 +122,7 @@ static void attach_nothing(int ret[2])
 	}
 }
 
-enum counted { COUNT_IO, COUNT_IO_TIMES, COUNT_NETWORK };
+enum counted { COUNT_IO, COUNT_IO_TIMES, COUNT_NETWORK, COUNT_NETWORK_CALLS };
 
 static int open_programs(const struct tree *t, enum counted counted, struct groups *g,
 			 struct io *io, struct net *net, struct err *err)
@@ -132,8 +132,13 @@ static int open_programs(const struct tree *t, enum counted counted, struct grou
 	int rc = groups_open(g, t->cgroupfd, procfd, SLOTS, err);
 	if (rc < 0)
 		return rc;
-	return counted == COUNT_NETWORK
-		       ? net_open(net, g, SLOTS, t->by_cpuacct, err)
+	return counted >= COUNT_NETWORK
+		       ? net_open(net, g,
+				  &(struct net_request){
+					  .slots = SLOTS,
+					  .by_cpuacct = t->by_cpuacct,
+					  .by_calls = counted == COUNT_NETWORK_CALLS},
+				  err)
 		       : io_open(io, g->groups_map, SLOTS, t->by_cpuacct,
 				 counted == COUNT_IO_TIMES, err);
 }
@@ -212,6 +217,8 @@ int main(void)
 		{read_often, false, COUNT_IO_TIMES, "pread of no unit, with times"},
 		{call_often, true, COUNT_IO_TIMES, "getppid, with times"},
 		{send_often, true, COUNT_NETWORK, "TCP send or recv, counted"},
+		{send_often, true, COUNT_NETWORK_CALLS, "the same by system calls"},
+		{call_often, true, COUNT_NETWORK_CALLS, "getppid, with these"},
 	};
 	int rc = 0;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == 0; i++)

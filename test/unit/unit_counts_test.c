@@ -212,6 +212,8 @@ static void all_counters_of_256_cpus_fit_into_64_mb(void **state)
 				  sizeof(struct io_errors));
 	sum += IO_BEGUN_PLACES * sizeof(uint64_t);
 	sum += (slots + 1) * NET_KINDS * NET_STRIPES_MAX * sizeof(struct net_counts);
+	/* counted by system calls: what each socket had, by its address */
+	sum += NET_SOCKETS_MAX * (size_t)128;
 	sum += slots * PERF_STRIPES_MAX * sizeof(struct perf_counts);
 	sum += slots * groups_of_events * HARDWARE_STRIPES_MAX *
 	       sizeof(struct hardware_counts);
