@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What processes of a step send and receive by TCP and UDP, as the kernel counts it, against what the programs
-# themselves did: --collector.ebpf.network-metrics.
+# themselves did: --collector.ebpf.network-metrics. Beside it another ceemsd counts the same by system calls, as on kernels
+# without the tracepoints of sockets.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../port.sh"
 for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
@@ -9,21 +10,34 @@ for c in curl python3; do command -v $c >/dev/null || skip_all "$c is not instal
 why=$("$BUILD/ceems-opener" --collector.ebpf.network-metrics 2>&1) || skip_all "this kernel does not let it: ${why#*msg=}"
 . "$(dirname "$0")/../step_group.sh"
 port=$(free_port) || exit 1
-scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
+other=$(free_port) || exit 1
+scrape() { curl -sf "http://127.0.0.1:${1:-$port}/metrics" >"$SCRATCH/metrics"; }
 value() { # what proto family: of the job
 	sed -n "s|^ceems_ebpf_$1_total{manager=\"slurm\",hostname=\"[^\"]*\",uuid=\"$job\",proto=\"$2\",family=\"$3\"} ||p" "$SCRATCH/metrics"
 }
 bytes() { echo "$(value ingress_bytes "$@") $(value egress_bytes "$@")"; }
 
-"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address=127.0.0.1:$port --collector.slurm \
-	--collector.ebpf.network-metrics --unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.log" 2>&1 &
-daemon=$!
-started $daemon
-ok "ceemsd starts" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
-like "the kernel counts" "$(cat "$SCRATCH/ceemsd.log")" "counts what units send and receive"
+count_at() { # port option...: what it says is in ceemsd.PORT.log
+	local at=$1
+	shift
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run$at" --web.listen-address="127.0.0.1:$at" --collector.slurm \
+		--collector.ebpf.network-metrics "$@" --unit.linger=10m --unit.min-export=0 </dev/null >"$SCRATCH/ceemsd.$at.log" 2>&1 &
+	daemon=$!
+	started $daemon
+	ok "ceemsd starts $*" wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$at/health"
+}
+known() { scrape "$1" && [ -n "$(value ingress_bytes tcp ipv4)" ]; }
+count_at "$other" --collector.ebpf.network-calls
+by_calls=$daemon
+like "by system calls, if asked" "$(cat "$SCRATCH/ceemsd.$other.log")" "counts what units send and receive, by system calls"
+count_at "$port"
+tracepoints=
+if grep -q "send and receive, by the tracepoints of sockets" "$SCRATCH/ceemsd.$port.log"; then tracepoints=1; fi
 step_make 0
-known() { scrape && [ -n "$(value ingress_bytes tcp ipv4)" ]; }
-ok "the step is found" wait_for 60 known
+ok "the step is found" wait_for 60 known "$port"
+ok "by both" wait_for 60 known "$other"
+series_of() { scrape "$1" && grep "^ceems_ebpf_[eir].*gress_\|^ceems_ebpf_retrans_" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort; }
+alike() { [ "$(series_of "$port")" = "$(series_of "$other")" ]; } # the last segments come a moment after the close
 
 # The other side is of no unit. Each connection: 100 bytes there, 50 back, and a last write just before the close.
 cat >"$SCRATCH/server.py" <<'P'
@@ -133,12 +147,43 @@ between() { [ "$1" -ge "$2" ] && [ "$1" -le $(($2 + 20)) ]; } # the end of the c
 echo "# sent $((out_after - out_before)) of $out, received $((in_after - in_before)) of $in"
 ok "a socket that two processes use: what it sent is added once" between $((out_after - out_before)) "$out"
 ok "and what it received" between $((in_after - in_before)) "$in"
+# --- by both
+ok "system calls and tracepoints have counted the same: bytes, packets, each protocol and family" wait_for 30 alike ||
+	diff <(series_of "$port") <(series_of "$other") | sed 's/^/# /'
+head -c 5000 /dev/zero >"$SCRATCH/file"
+more() { # port before: TCP bytes sent and received, UDP bytes and packets since then
+	scrape "$1"
+	paste -d' ' <(echo "$2" | xargs -n1) <(totals | xargs -n1) | awk '{ print $2 - $1 }' | xargs
+}
+totals() {
+	echo "$(value egress_bytes tcp ipv4) $(value ingress_bytes tcp ipv4)" \
+		"$(value egress_bytes udp ipv4) $(value egress_packets udp ipv4) $(value ingress_bytes udp ipv4) $(value ingress_packets udp ipv4)"
+}
+scrape "$other"
+other_before=$(totals)
+scrape
+before=$(totals)
+moved=$(run_in 0 "$BUILD/net_calls" "$SCRATCH/file")
+is "each system call that sends or receives, and io_uring: by system calls" "$(more "$other" "$other_before")" "$moved"
+if [ -z "$tracepoints" ] || [[ $(uname -r) == 6.[34].* ]]; then
+	skip "and by tracepoints" "this kernel has none, or none that sendfile passes"
+else
+	is "and by tracepoints" "$(more "$port" "$before")" "$moved"
+fi
+scrape "$other"
+other_before=$(totals)
+spliced=$(run_in 0 "$BUILD/net_calls" "$SCRATCH/file" splice)
+is "what is spliced from a socket counts by system calls" "$(more "$other" "$other_before")" "$spliced"
+scrape "$other"
+like "which programs count is said" "$(cat "$SCRATCH/metrics")" 'ceems_network_backend_info\{.*calls="sys_exit"'
+like "and that no socket was without room" "$(cat "$SCRATCH/metrics")" 'ceems_network_calls_without_segments_total\{[^}]*\} 0'
+scrape
 before=$(grep "^ceems_ebpf_[ei]gress_bytes" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort)
 step_remove 0
 ok "the step has ended" wait_for 60 unit_ended
 scrape
 is "its counts stay" "$(grep "^ceems_ebpf_[ei]gress_bytes" "$SCRATCH/metrics" | grep "uuid=\"$job\"" | sort)" "$before"
-kill "$daemon"
-wait "$daemon"
+kill "$by_calls" "$daemon"
+wait "$by_calls" && wait "$daemon"
 is "ceemsd ends well" $? 0
 tap_done

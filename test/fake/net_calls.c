@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* net_calls FILE: sends and receives over a TCP connection and a pair of UDP sockets of
+ * its own, over the loopback device, by each system call that there is for it and by
+ * io_uring, and prints what these moved: TCP bytes sent and received, UDP bytes and
+ * packets sent, UDP bytes and packets received. FILE has at least 5000 bytes. With a
+ * second argument it only splices from a TCP socket, 1000 bytes. */
+#include <arpa/inet.h>
+#include <err.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "test/fake/uring.h"
+
+#define MESSAGES 5u
+
+static char bytes[8192];
+static unsigned long long tcp_out, tcp_in, udp_out, udp_out_packets, udp_in,
+	udp_in_packets;
+
+static void check(long rc, const char *what)
+{
+	if (rc < 0)
+		err(1, "%s", what);
+}
+
+static void pair_up(int type, int ret[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+	int first = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	ret[0] = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+	check(bind(first, (struct sockaddr *)&at, sizeof(at)), "bind");
+	check(getsockname(first, (struct sockaddr *)&at, &size), "getsockname");
+	if (type == SOCK_STREAM)
+		check(listen(first, 1), "listen");
+	check(connect(ret[0], (struct sockaddr *)&at, sizeof(at)), "connect");
+	ret[1] = type == SOCK_STREAM ? accept4(first, NULL, NULL, SOCK_CLOEXEC) : first;
+	check(ret[1], "accept");
+}
+
+static void sent(long n)
+{
+	check(n, "send");
+	tcp_out += (unsigned long long)n;
+}
+
+static void receive_all(int fd)
+{
+	while (tcp_in < tcp_out) {
+		long n = recv(fd, bytes, sizeof(bytes), 0);
+		check(n, "recv");
+		tcp_in += (unsigned long long)n;
+	}
+}
+
+static void send_each_way(int fd, const char *path)
+{
+	struct iovec parts[] = {{bytes, 10}, {bytes + 10, 23}};
+	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+	int file = open(path, O_RDONLY | O_CLOEXEC), pipes[2];
+
+	check(file, path);
+	check(pipe2(pipes, O_CLOEXEC), "pipe");
+	sent(write(fd, bytes, 101));
+	sent(writev(fd, parts, 2));
+	sent(pwritev2(fd, parts, 2, -1, 0));
+	sent(send(fd, bytes, 1000, 0));
+	sent(sendmsg(fd, &m, 0));
+	sent(sendfile(fd, file, NULL, 5000));
+	check(splice(file, &(loff_t){0}, pipes[1], NULL, 700, 0), "splice");
+	sent(splice(pipes[0], NULL, fd, NULL, 700, 0));
+	close(file);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void got(long n)
+{
+	check(n, "receive");
+	tcp_in += (unsigned long long)n;
+}
+
+static void receive_each_way(int from, int fd)
+{
+	struct iovec parts[] = {{bytes, 10}, {bytes + 10, 23}};
+	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+
+	sent(send(from, bytes, 400, 0));
+	check(recv(fd, bytes, 400, MSG_PEEK | MSG_WAITALL), "peek");
+	check(recvmsg(fd, &m, MSG_PEEK), "peek");
+	got(read(fd, bytes, 17));
+	got(readv(fd, parts, 2));
+	got(preadv2(fd, parts, 2, -1, 0));
+	got(recv(fd, bytes, 40, 0));
+	got(recvmsg(fd, &m, 0));
+	receive_all(fd);
+}
+
+static void exchange_datagrams(const int fds[2])
+{
+	struct iovec part[MESSAGES];
+	struct mmsghdr m[MESSAGES] = {0};
+
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		part[i] = (struct iovec){bytes, 100 + i};
+		m[i].msg_hdr = (struct msghdr){.msg_iov = &part[i], .msg_iovlen = 1};
+		udp_out += 100 + i;
+	}
+	check(sendmmsg(fds[0], m, MESSAGES, 0) == MESSAGES ? 0 : -1, "sendmmsg");
+	check(recvmmsg(fds[1], m, 2, MSG_PEEK, NULL) == 2 ? 0 : -1, "peek");
+	check(recvmmsg(fds[1], m, MESSAGES, 0, NULL) == MESSAGES ? 0 : -1, "recvmmsg");
+	udp_in = udp_out;
+	udp_out_packets = udp_in_packets = MESSAGES;
+	/* an empty one is one, too */
+	check(send(fds[0], bytes, 0, 0), "send");
+	check(recv(fds[1], bytes, 1, 0), "recv");
+	udp_out_packets++;
+	udp_in_packets++;
+}
+
+/* Without io_uring there is nothing to count. */
+static void exchange_by_uring(const int fds[2])
+{
+	struct uring r;
+	struct msghdr m = {.msg_iov = &(struct iovec){bytes, 30}, .msg_iovlen = 1};
+	struct io_uring_sqe out = {.fd = fds[0], .addr = (uintptr_t)bytes, .len = 300};
+	struct io_uring_sqe in = {.fd = fds[1], .addr = (uintptr_t)bytes, .len = 300};
+
+	if (!uring_open(&r))
+		return;
+	out.opcode = IORING_OP_SEND;
+	sent(uring_do(&r, &out));
+	in.opcode = IORING_OP_RECV;
+	in.msg_flags = MSG_PEEK;
+	check(uring_do(&r, &in), "peek");
+	in.msg_flags = 0;
+	got(uring_do(&r, &in));
+	out.opcode = IORING_OP_WRITE;
+	sent(uring_do(&r, &out));
+	in.opcode = IORING_OP_READ;
+	got(uring_do(&r, &in));
+	out.opcode = IORING_OP_SENDMSG;
+	out.addr = in.addr = (uintptr_t)&m;
+	out.len = in.len = 1;
+	sent(uring_do(&r, &out));
+	in.opcode = IORING_OP_RECVMSG;
+	got(uring_do(&r, &in));
+	receive_all(fds[1]);
+}
+
+int main(int argc, char *argv[])
+{
+	int tcp[2], udp[2], pipes[2];
+
+	if (argc < 2)
+		return 2;
+	pair_up(SOCK_STREAM, tcp);
+	pair_up(SOCK_DGRAM, udp);
+	if (argc > 2) {
+		check(pipe2(pipes, O_CLOEXEC), "pipe");
+		sent(send(tcp[0], bytes, 1000, 0));
+		got(splice(tcp[1], NULL, pipes[1], NULL, 1000, 0));
+	} else {
+		send_each_way(tcp[0], argv[1]);
+		receive_all(tcp[1]);
+		receive_each_way(tcp[0], tcp[1]);
+		exchange_datagrams(udp);
+		exchange_by_uring(tcp);
+	}
+	printf("%llu %llu %llu %llu %llu %llu\n", tcp_out, tcp_in, udp_out,
+	       udp_out_packets, udp_in, udp_in_packets);
+	return 0;
+}
