@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "aggregator/associations.h"
-#include "aggregator/ingest/ingest_decode.h"
+#include "aggregator/import_rows.h"
 #include "aggregator/periodic_job.h"
 #include "aggregator/query.h"
 #include "aggregator/sacct.h"
@@ -28,9 +28,6 @@
 #define ASSOCIATIONS_BYTES_MAX ((size_t)256 << 20)
 #define SACCT_DEADLINE_MS 3600000u
 #define SACCTMGR_DEADLINE_MS 60000u
-#define ROWS_AT_ONCE 1000
-#define ROWS_BYTES ((size_t)8 << 20)
-#define ROWS_BYTES_MAX ((size_t)32 << 20) /* plus the steps of the last job */
 
 #define SACCT_FORMAT                                                                   \
 	"--format=JobIDRaw,JobID,Cluster,User,UID,Group,GID,Account,QOS,Partition,"    \
@@ -175,74 +172,10 @@ static int read_associations(const struct options *o, const char *file, struct b
 
 /* ---- jobs ------------------------------------------------------------------------ */
 
-struct import {
-	struct pg *pg;
-	struct buf rows; /* a JSON list being built */
-	unsigned count;
-	uint64_t taken;
-};
-
-static int send_rows(struct import *m, struct err *err)
-{
-	auto_query struct query q = {.list_count = 0};
-	auto_pgresult PGresult *r = NULL;
-	int64_t n = 0;
-
-	if (!m->count)
-		return 0;
-	buf_putc(&m->rows, ']');
-	if (buf_error(&m->rows))
-		return err_set(err, -ENOMEM, "out of memory");
-	query_put(&q, "SELECT import_jobs(");
-	query_text(&q, m->rows.data);
-	query_put(&q, "::jsonb)");
-	int rc = query_run(&q, m->pg, &r, err);
-	if (rc == 0)
-		rc = pg_get_s64(r, 0, 0, &n);
-	m->taken += (uint64_t)n;
-	m->count = 0;
-	buf_reset(&m->rows);
-	return rc;
-}
-
 static int import_job(void *arg, const struct job *j, const char *step_names,
 		      struct err *err)
 {
-	struct import *m = arg;
-	auto_buf struct buf record = {.max = 1 << 20};
-	uint64_t part = job_part_s(j);
-	int rc = ingest_job_json(j, &record);
-
-	if (rc < 0)
-		return err_set(err, rc, "out of memory");
-	buf_puts(&m->rows, m->count++ ? ",{\"cluster\":" : "[{\"cluster\":");
-	buf_put_json(&m->rows, j->cluster, strlen(j->cluster));
-	buf_printf(&m->rows,
-		   ",\"uuid\":\"%u\",\"restarts\":%u,\"submitted\":%" PRIu64
-		   ",\"part\":%" PRIu64 ",\"state\":%u,\"record\":",
-		   j->job_id, j->restarts & INT32_MAX, j->submit_s,
-		   part ? part : j->submit_s, j->state & INT32_MAX);
-	buf_put(&m->rows, record.data, record.len - (step_names != NULL));
-	if (step_names)
-		buf_printf(&m->rows, ",\"step_names\":%s}", step_names);
-	buf_putc(&m->rows, '}');
-	return m->count < ROWS_AT_ONCE && m->rows.len < ROWS_BYTES ? 0
-								   : send_rows(m, err);
-}
-
-static int note_import(struct pg *pg, const char *what, uint64_t taken, struct err *err)
-{
-	auto_query struct query q = {.list_count = 0};
-	const struct passwd *pw = getpwuid(getuid());
-
-	query_put(&q, "INSERT INTO audit (login, action, detail) VALUES (");
-	query_text(&q, pw ? pw->pw_name : "?");
-	query_put(&q, ", 'import', jsonb_build_object('what', ");
-	query_text(&q, what);
-	query_put(&q, ", 'rows', ");
-	query_s64(&q, (int64_t)taken);
-	query_put(&q, "))");
-	return query_run(&q, pg, NULL, err);
+	return import_rows_add(arg, j, step_names, "", err);
 }
 
 static int import_jobs(struct app *app, const char *file, struct pg *pg,
@@ -250,7 +183,7 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 {
 	const struct options *o = &app->options;
 	auto_buf struct buf text = {.max = SACCT_TEXT_MAX};
-	struct import m = {.pg = pg, .rows = {.max = ROWS_BYTES_MAX}};
+	struct import_rows m = {.pg = pg, .rows = {.max = IMPORT_ROWS_BYTES_MAX}};
 	struct sacct_counts c;
 	char separator[SACCT_SEPARATOR_SIZE] = "";
 	int rc = read_sacct(o, file, &text, separator, err);
@@ -261,10 +194,10 @@ static int import_jobs(struct app *app, const char *file, struct pg *pg,
 		rc = sacct_read(text.data, text.len, separator, o->import_cluster,
 				import_job, &m, &c, err);
 	if (rc == 0)
-		rc = send_rows(&m, err);
+		rc = import_rows_send(&m, err);
 	buf_done(&m.rows);
 	if (rc == 0)
-		rc = note_import(pg, "sacct", m.taken, err);
+		rc = import_rows_note(pg, "sacct", m.taken, err);
 	if (rc < 0)
 		return rc;
 	printf("ceems_aggregator: %" PRIu64 " jobs read, %" PRIu64
@@ -322,8 +255,8 @@ static int import_people(struct app *app, const char *file, struct pg *pg,
 	int rc = pg_transaction(pg, PG_READ_COMMITTED, 1, associate_in, &c, err);
 
 	if (rc == 0)
-		rc = note_import(pg, "sacctmgr",
-				 (uint64_t)(c.changed[0] + c.changed[1]), err);
+		rc = import_rows_note(pg, "sacctmgr",
+				      (uint64_t)(c.changed[0] + c.changed[1]), err);
 	if (rc == 0)
 		printf("ceems_aggregator: %zu associations of users read, %" PRId64
 		       " memberships begin, %" PRId64 " end\n",

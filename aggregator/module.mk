@@ -24,6 +24,7 @@ libaggregator_SRCS += aggregator/api_usage.c
 libaggregator_SRCS += aggregator/associations.c
 libaggregator_SRCS += aggregator/database.c
 libaggregator_SRCS += aggregator/import.c
+libaggregator_SRCS += aggregator/import_rows.c
 libaggregator_SRCS += aggregator/sacct.c
 libaggregator_SRCS += aggregator/sacct_json.c
 libaggregator_SRCS += aggregator/retention.c
