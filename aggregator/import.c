@@ -16,6 +16,7 @@
 
 #include "aggregator/associations.h"
 #include "aggregator/import_rows.h"
+#include "aggregator/import_units.h"
 #include "aggregator/periodic_job.h"
 #include "aggregator/query.h"
 #include "aggregator/sacct.h"
@@ -337,13 +338,17 @@ int import_check(const struct options *o, struct err *err)
 	if (rc < 0)
 		return rc;
 
+	double pue;
+	if (parse_f64(o->import_pue, &pue) < 0 || !(pue >= 1 && pue <= 10))
+		return err_set(err, -EINVAL, "--import.pue=%.20s: must be 1 to 10",
+			       o->import_pue);
 	if (*o->import && !is_import(o->import, "sacct", &file) &&
-	    !is_import(o->import, "sacctmgr", &file))
-		return err_set(
-			err, -EINVAL,
-			"--import=%.100s: must be sacct, sacct=FILE, sacctmgr or "
-			"sacctmgr=FILE",
-			o->import);
+	    !is_import(o->import, "sacctmgr", &file) &&
+	    !(is_import(o->import, "units", &file) && file))
+		return err_set(err, -EINVAL,
+			       "--import=%.100s: must be sacct, sacct=FILE, sacctmgr, "
+			       "sacctmgr=FILE or units=FILE",
+			       o->import);
 	if (*o->people && strcmp(o->people, "sacctmgr") != 0 && *o->people != '/')
 		return err_set(err, -EINVAL,
 			       "--people.associations=%.100s: must be sacctmgr or an "
@@ -376,6 +381,8 @@ int import_run(struct app *app, struct err *err)
 		     : 1;
 	if (rc == 1 && is_import(app->options.import, "sacct", &file))
 		rc = import_jobs(app, file, pg, err);
+	else if (rc == 1)
+		rc = import_units(app, app->options.import + strlen("units="), pg, err);
 	return rc;
 }
 

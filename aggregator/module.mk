@@ -25,6 +25,7 @@ libaggregator_SRCS += aggregator/associations.c
 libaggregator_SRCS += aggregator/database.c
 libaggregator_SRCS += aggregator/import.c
 libaggregator_SRCS += aggregator/import_rows.c
+libaggregator_SRCS += aggregator/import_units.c
 libaggregator_SRCS += aggregator/sacct.c
 libaggregator_SRCS += aggregator/sacct_json.c
 libaggregator_SRCS += aggregator/retention.c

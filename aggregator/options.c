@@ -55,13 +55,17 @@ const struct conf_opt options_table[] = {
 	    "Longest time window of a query, 0s for no limit."),
 	ROW("import", CONF_STRING, import, "",
 	    "Read jobs (sacct) or who is in which project (sacctmgr) by Slurm's "
-	    "command, "
-	    "or from a file with its output (sacct=FILE, - for standard input), and "
-	    "exit."),
+	    "command, or from a file with its output (sacct=FILE, - for standard "
+	    "input), "
+	    "or units with their usage as `ceems_tool migrate` writes them "
+	    "(units=FILE), and exit."),
 	ROW("import.start", CONF_STRING, import_start, "now-2days",
 	    "Start of what sacct is asked for, as sacct writes times."),
 	ROW("import.cluster", CONF_STRING, import_cluster, "",
 	    "Cluster of imported rows that name none."),
+	ROW("import.pue", CONF_STRING, import_pue, "1",
+	    "What kWh of imported units are divided by, as they have the building's "
+	    "share in them; 1 to 10."),
 	ROW("erase", CONF_STRING, erase, "",
 	    "Replace a login by a pseudonym in all records, and exit (doc/privacy.md); "
 	    "LOGIN:UID where several people had the login; or the id that Keystone or "

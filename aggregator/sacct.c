@@ -283,7 +283,7 @@ static uint64_t take_duration(const char *s)
 }
 
 /* "3:0" as a wait status. */
-static uint32_t take_exit(const char *s)
+uint32_t sacct_exit(const char *s)
 {
 	uint64_t code, sig;
 	size_t n = strcspn(s, ":");
@@ -426,8 +426,8 @@ static int take_row(struct table *t, struct err *err)
 	j.suspended_s = take_duration(t->v[C_SUSPENDED]);
 	j.uid = take_u32(t->v[C_UID], JOB_NO_VAL);
 	j.gid = take_u32(t->v[C_GID], JOB_NO_VAL);
-	j.exit_code = take_exit(t->v[C_EXITCODE]);
-	j.derived_exit_code = take_exit(t->v[C_DERIVED]);
+	j.exit_code = sacct_exit(t->v[C_EXITCODE]);
+	j.derived_exit_code = sacct_exit(t->v[C_DERIVED]);
 	j.time_limit_min = take_limit(t->v[C_LIMIT]);
 	j.node_count = take_u32(t->v[C_NNODES], 0);
 	j.cpus = take_u32(t->v[C_CPUS], 0);

@@ -64,5 +64,7 @@ void sacct_refuse(struct sacct_reader *r, const char *why);
 int sacct_json(struct sacct_reader *r, const char *text, size_t len, struct err *err);
 /* "COMPLETED", "CANCELLED by 1000", ... -EINVAL. */
 int sacct_state(const char *s, uint32_t *ret_state, uint32_t *ret_by);
+/* "CODE:SIGNAL" as wait(2) gives it; JOB_NO_VAL: something else. */
+uint32_t sacct_exit(const char *s);
 
 #endif
