@@ -56,6 +56,7 @@ HAVE_XML := $(call have,libxml-2.0)
 HAVE_LIBVIRT := $(call have,libvirt)
 HAVE_NGHTTP2 := $(call have,libnghttp2)
 HAVE_CMOCKA := $(call have,cmocka)
+HAVE_SQLITE := $(call have,sqlite3)
 HAVE_LZMA := $(call have,liblzma)
 # it has no .pc file
 HAVE_IBERTY := $(shell echo '\#include <libiberty/demangle.h>' | $(CC) -E - >/dev/null 2>&1 && echo 1)

@@ -62,6 +62,13 @@ static const struct command commands[] = {
 	{"gpu release", "have ceemsd let the GPU driver go, until resume",
 	 tool_gpu_release, GPU_OPTIONS},
 	{"gpu resume", "have ceemsd read GPUs again", tool_gpu_resume, GPU_OPTIONS},
+	{"migrate database", "the units of a CEEMS API server, into our aggregator",
+	 tool_migrate_database,
+	 "  FILE                 its database, such as /var/lib/ceems/ceems.db\n"
+	 "  --dry-run            read everything, say what has no counterpart\n"
+	 "  --config.file FILE   of ceems_aggregator, default: its own\n"
+	 "  --pue N              kWh are divided by it, default: 1\n"
+	 "  --output FILE        write the units there, - for standard output\n"},
 	{"ring", "the ring as lines of JSON: ceems-ringdump", tool_ring,
 	 "  [OPTION ...] [RING]  as of ceems-ringdump --help\n"},
 	{"spool", "what waits in a spool to be sent, as lines of JSON", run_spool,

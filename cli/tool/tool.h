@@ -2,6 +2,8 @@
 #ifndef CEEMS_CLI_TOOL_TOOL_H
 #define CEEMS_CLI_TOOL_TOOL_H
 
+#include <stddef.h>
+
 #include "lib/finding.h"
 
 /* Commands of ceems_tool that take more than a few lines: argv[0] is the last word of
@@ -13,6 +15,9 @@
 /* "ceems_tool: what: text" and TOOL_USAGE */
 int tool_usage_error(const char *what, const char *text);
 
+/* A program of ours beside this one, or in the installation's folder for it. -ENOENT. */
+int tool_find_program(const char *name, char *ret, size_t size);
+
 /* Runs a program's own check of its file (NULL: its default files). */
 void tool_check_program_config(const char *name, const char *file, struct findings *f);
 
@@ -21,6 +26,9 @@ int tool_doctor(int argc, char **argv);
 
 /* Replaces the process by ceems-ringdump. */
 int tool_ring(int argc, char **argv);
+
+/* The units of a CEEMS API server's database. */
+int tool_migrate_database(int argc, char **argv);
 
 int tool_prometheus_rules(int argc, char **argv);
 int tool_prometheus_relabel(int argc, char **argv);

@@ -17,8 +17,7 @@ static const char *const programs[] = {"ceemsd", "ceems-courier", "ceems_aggrega
 				       "ceems_lb", "redfish_proxy"};
 #define PROGRAMS (sizeof(programs) / sizeof(programs[0]))
 
-/* Beside this program, or in the installation's folder for it. */
-static int find_program(const char *name, char *ret, size_t size)
+int tool_find_program(const char *name, char *ret, size_t size)
 {
 	static const char *const beside[] = {"", "../sbin/", "../bin/"};
 	char self[PATH_MAX];
@@ -61,7 +60,7 @@ void tool_check_program_config(const char *name, const char *file, struct findin
 	struct err err;
 	int status = 0;
 
-	if (find_program(name, path, sizeof(path)) < 0) {
+	if (tool_find_program(name, path, sizeof(path)) < 0) {
 		finding(f, LEVEL_WARN, "install it, or check on its host",
 			"%s is not here", name);
 		return;
@@ -102,7 +101,7 @@ int tool_ring(int argc, char **argv)
 	char path[PATH_MAX];
 
 	(void)argc;
-	if (find_program("ceems-ringdump", path, sizeof(path)) < 0)
+	if (tool_find_program("ceems-ringdump", path, sizeof(path)) < 0)
 		return tool_usage_error("ceems-ringdump is not here", "");
 	argv[0] = path;
 	execv(path, argv);
