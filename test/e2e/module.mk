@@ -156,6 +156,7 @@ CHECKS_MORE += test/e2e/slurm_jobcomp_faults_24.sh
 CHECKS += test/e2e/ceems_tool.sh
 CHECKS += test/e2e/doctor.sh
 CHECKS += test/e2e/api_import.sh
+CHECKS += test/e2e/migrate.sh
 CHECKS += test/e2e/lb.sh
 # who asks and who sends: certificates, Grafana's tokens, each question of one user for another
 CHECKS += test/e2e/certificates.sh
