@@ -125,7 +125,7 @@ static int check_column(struct migration *m, const char *column, struct err *err
 		       : rc;
 }
 
-static int check_whole(struct migration *m, sqlite3_stmt *row, struct err *err)
+static int check_undamaged(struct migration *m, sqlite3_stmt *row, struct err *err)
 {
 	const char *said = column_text(row, 0);
 
@@ -148,7 +148,7 @@ static int open_peer_database(struct migration *m, struct err *err)
 	(void)sqlite3_limit(m->db, SQLITE_LIMIT_LENGTH, 64 * TEXT_BYTES_MAX);
 	(void)sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	rc = query_rows(m, "PRAGMA quick_check(1)", check_whole, err);
+	rc = query_rows(m, "PRAGMA quick_check(1)", check_undamaged, err);
 	for (size_t i = 0; rc >= 0 && i < COUNT(texts); i++)
 		rc = check_column(m, texts[i], err);
 	for (size_t i = 0; rc >= 0 && i < COUNT(numbers); i++)

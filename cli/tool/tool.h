@@ -15,7 +15,8 @@
 /* "ceems_tool: what: text" and TOOL_USAGE */
 int tool_usage_error(const char *what, const char *text);
 
-/* A program of ours beside this one, or in the installation's folder for it. -ENOENT. */
+/* A program of ours beside this one, or in the installation's folder for it. -ENOENT.
+ */
 int tool_find_program(const char *name, char *ret, size_t size);
 
 /* Runs a program's own check of its file (NULL: its default files). */
