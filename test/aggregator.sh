@@ -9,15 +9,18 @@ need_pg
 cd "$SCRATCH" || exit 1
 
 agg_up() { curl -sf -m 20 -o /dev/null "http://127.0.0.1:$agg_port/health"; }
+agg_run() { # PORT [flags]: one on that Postgres, also beside others; sets agg_port and agg_pid
+	agg_port=$1
+	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
+		--security.drop-privileges=false --rollup.delay=100ms --linker.grace=1h --linker.lost-after=10m "${@:2}" >>"$SCRATCH/agg.log" 2>&1 &
+	agg_pid=$!
+	started $agg_pid
+	wait_for 30 agg_up
+}
 agg_begin() { # [flags]: with a Postgres; a failure ends the test
 	pg_start || { ok "Postgres starts" false; tap_done; }
 	(umask 077; echo "test=* a-token-of-this-test" >"$SCRATCH/token")
-	agg_port=$(free_port)
-	"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --ingest.token-file="$SCRATCH/token" --ingest.jobs-from=token:test \
-		--security.drop-privileges=false --rollup.delay=100ms --linker.grace=1h --linker.lost-after=10m "$@" >"$SCRATCH/agg.log" 2>&1 &
-	agg_pid=$!
-	started $agg_pid
-	wait_for 30 agg_up || { sed 's/^/# /' "$SCRATCH/agg.log"; ok "an aggregator starts" false; tap_done; }
+	agg_run "$(free_port)" "$@" || { sed 's/^/# /' "$SCRATCH/agg.log"; ok "an aggregator starts" false; tap_done; }
 }
 push() { # lines for batch_make, one argument each
 	printf '%s\n' "$@" | "$make" | curl -sf -m 60 -o "$SCRATCH/answer" -H 'Authorization: Bearer a-token-of-this-test' \

@@ -4,9 +4,10 @@
 #include "aggregator/openstack/cloud.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "aggregator/openstack/cloud_config.h"
 #include "aggregator/openstack/cloud_reader.h"
@@ -43,6 +44,22 @@ static void say_notes(const char *file, struct buf *notes)
 	}
 }
 
+/* Whose lease of a cloud it is: the same after a restart, and another's on another host
+ * or address. Should two have one nevertheless, both read; each transaction is whole.
+ */
+static int64_t hash_own_place(const struct options *o)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	uint32_t crc = crc32c(0, host, strlen(host) + 1);
+	for (size_t i = 0; i < o->listen_addresses.count; i++) {
+		const char *address = o->listen_addresses.items[i];
+		crc = crc32c(crc, address, strlen(address) + 1);
+	}
+	return crc;
+}
+
 static int open_cloud(struct app *app, struct openstack *o, size_t i, struct err *err)
 {
 	const struct cloud *cloud = &o->clouds.items[i];
@@ -60,8 +77,7 @@ static int open_cloud(struct app *app, struct openstack *o, size_t i, struct err
 
 	c->cloud = cloud;
 	c->page = cloud->page;
-	if (getrandom(&c->holder, sizeof(c->holder), 0) != sizeof(c->holder))
-		return err_set(err, -EIO, "no random numbers");
+	c->holder = hash_own_place(&app->options);
 	atomic_store(&c->read_ns, clock_boottime_ns());
 	if (cloud->insecure)
 		log_warn("openstack: cluster %s: tls_config.insecure_skip_verify: "

@@ -165,6 +165,17 @@ static void put_list_path(const struct cloud_reader *c, char *ret, size_t size)
 		(void)snprintf(ret + n, size - (size_t)n, "&marker=%s", p->marker);
 }
 
+/* What a list named that was not read to its end may have been deleted since. */
+static int forget_seen(struct pg *pg, int64_t cluster, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+
+	query_put(&q, "DELETE FROM cloud_seen WHERE cluster = ");
+	query_s64(&q, cluster);
+	return query_run_kept(&q, pg, &r, err);
+}
+
 /* 0; 1: there is more to do now. *why is the cloud's failure, *err the database's. */
 static int read_page(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 		     struct err *err, struct err *why)
@@ -174,8 +185,11 @@ static int read_page(struct cloud_reader *c, struct pg *pg, int64_t cluster,
 	struct nova_page page;
 	char path[256];
 
+	int rc = c->now.whole && !c->now.since_s ? forget_seen(pg, cluster, err) : 0;
+	if (rc < 0)
+		return rc;
 	put_list_path(c, path, sizeof(path));
-	int rc = cloud_session_get(c->session, CLOUD_COMPUTE, path, 400, &r, why);
+	rc = cloud_session_get(c->session, CLOUD_COMPUTE, path, 400, &r, why);
 	if ((rc == -EFBIG || (rc == 0 && r.body.len > NOVA_BYTES_MAX)) && c->page > 1) {
 		c->page /= 2;
 		why->text[0] = '\0';

@@ -35,7 +35,7 @@ struct cloud_progress {
 struct cloud_reader {
 	const struct cloud *cloud;
 	struct cloud_session *session;
-	int64_t holder; /* of the lease: this process */
+	int64_t holder; /* of the lease: this aggregator, also after a restart */
 	struct cloud_progress now, done;
 	bool had_whole;         /* since the start */
 	uint32_t page;          /* servers of a page; fewer where they are too long */

@@ -42,7 +42,8 @@ like "a password that others can read is refused" "$("$agg" --check-config "${fl
 chmod 600 clusters.yaml
 like "with the right mode the configuration is valid" "$("$agg" --check-config "${flags[@]}" 2>&1)" 'configuration is valid'
 echo 3 >"$state/lifetime" # of a token
-agg_begin "${flags[@]}" --linker.lost-after=2s --linker.grace=1s
+flags+=(--linker.lost-after=2s --linker.grace=1s)
+agg_begin "${flags[@]}"
 number() { curl -s -m 20 -u 'prometheus:correct horse' "http://127.0.0.1:$agg_port/metrics" | sed -n "s/^ceems_aggregator_cloud_$1{cluster_id=\"cloud\"} //p"; }
 units() { sql "SELECT count(*) FILTER (WHERE ended IS NULL) || ' of ' || count(*) FROM unit WHERE known_by = 'nova'"; }
 all=$(wc -l <"$state/servers")
@@ -145,6 +146,30 @@ two=$(id_of alice-2)
 change "select(.id != \"$two\")"
 ok "one that Nova does not know any more ends" wait_for 90 over "$two"
 is "no other does" "$(units)" "$((all - 2)) of $all"
+
+# ---- killed in the middle of a list, while it holds the cloud
+three=$(id_of bob-1)
+echo second >"$state/fault"
+before=$(number failures_total)
+in_second() { failed_more && [ "$(sql "SELECT count(*) >= 4 FROM cloud_seen")" = t ]; }
+ok "no answer for a second page: the list stops there" wait_for 90 in_second
+first=$agg_port first_pid=$agg_pid
+kill9 "$first_pid"
+sql "UPDATE cloud_sync SET held_until = now() + interval '1h'"
+rm "$state/fault"
+change "select(.id != \"$three\")" # it was in the first page
+ok "an aggregator at another address starts" agg_run "$(free_port)" "${flags[@]}"
+before=$(wc -l <"$state/log")
+sleep 2.5 # two of its turns
+is "it does not read a cloud that the first holds" "$(wc -l <"$state/log")" "$before"
+kill "$agg_pid"
+wait_for 30 is_gone "$agg_pid"
+sed -i 's/list_interval: .*/list_interval: 1d/' clusters.yaml
+ok "the first is started again" agg_run "$first" "${flags[@]}"
+ok "it reads without waiting for its own lease, and what was deleted meanwhile ends" wait_for 90 over "$three"
+is "nothing else has ended" "$(units)" "$((all - 3)) of $all"
+
+# ---- who may see
 echo '{"role_assignments": []}' >"$state/roles"
 before=$(number failures_total)
 ok "an empty list of roles is a failure" wait_for 60 failed_more

@@ -13,6 +13,7 @@ servers that there are, one JSON object in a line, at first those recorded (or S
     types          other types than Nova's            names      names of 10 MB
     gone           each marker is gone when it is asked for the first time
     silent         those with `"silent": true` are stubs, as of a cell that does not answer
+    second         no answer for a page of the whole list behind the first
     unlisted       these are not in the list at all, as before microversion 2.69
 
 `clock` has the seconds by which the Date is off, `lifetime` those that a token lasts; `log` gets a line for each request."""
@@ -136,7 +137,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(401, {"error": {"code": 401}})
         if at.path == "/v3/role_assignments":
             return self.answer(200, json.loads(state("roles") or "null") or recorded("roles.json"))
-        if fault == "hang":
+        if fault == "hang" or (fault == "second" and "marker=" in at.query and "changes-since" not in at.query):
             time.sleep(600)
         if fault.startswith("429"):
             return self.answer(429, {}, headers=[("Retry-After", fault[3:].strip() or "1")])
