@@ -266,13 +266,23 @@ struct in6_addr {
 
 struct sock_common {
 	unsigned short skc_family;
-	struct in6_addr skc_v6_daddr;
+	__be32 skc_daddr, skc_rcv_saddr;
+	struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+};
+
+struct net_device {
+	unsigned int flags;
+};
+
+struct dst_entry {
+	struct net_device *dev;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	unsigned char sk_kern_sock : 1;
 	__u16 sk_protocol;
+	struct dst_entry *sk_dst_cache;
 };
 
 struct socket {

@@ -28,7 +28,7 @@ static __always_inline void count_call(struct sock *sk, int result, bool sent)
 	if (result < 0 || kind == NET_KINDS)
 		return;
 	__u32 slot = slot_of_task(bpf_get_current_task_btf());
-	if (slot == SLOT_NONE)
+	if (slot == SLOT_NONE || is_left_out(sk))
 		return;
 	struct net_counts *to = counts_of(slot, kind);
 	if (!to)

@@ -106,7 +106,7 @@ __noinline int count_on_file(__u32 slot, __u64 file, bool sent, __u64 bytes,
 	struct sock *sk = sock_of_file((struct file *)file);
 	__u32 kind = sk ? kind_of(sk, false) : NET_KINDS;
 
-	if (kind >= NET_KINDS)
+	if (kind >= NET_KINDS || is_left_out(sk))
 		return 0;
 	struct net_counts *to = counts_of(slot, kind);
 	if (!to)

@@ -15,6 +15,8 @@
 /* Set by the opener before it loads this. stripes: a power of two. */
 const volatile unsigned stripes = 1;
 const volatile unsigned slot_count = 1;
+/* What goes by the loopback device is not counted. */
+const volatile bool without_loopback = false;
 
 MAPPED_ARRAY_MAP(net_counts, struct net_counts);
 
@@ -79,6 +81,45 @@ static __always_inline __u32 kind_of(struct sock *sk, bool typed)
 	if (protocol == IPPROTO_UDP)
 		return six ? NET_UDP6 : NET_UDP4;
 	return NET_KINDS;
+}
+
+#define IFF_LOOPBACK 0x8 /* include/uapi/linux/if.h */
+
+static __always_inline bool is_loopback4(__be32 address)
+{
+	return (bpf_ntohl(address) >> 24) == 127;
+}
+
+static __always_inline bool is_loopback6(const __be32 a[4])
+{
+	if (!a[0] && !a[1] && a[2] == bpf_htonl(0xffff))
+		return is_loopback4(a[3]);
+	return !a[0] && !a[1] && !a[2] && a[3] == bpf_htonl(1);
+}
+
+/* Without a route: a socket that is not connected, or one that looks for another. */
+static __noinline bool has_loopback_address(struct sock *sk)
+{
+	struct in6_addr to = {0}, own = {0};
+
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
+		return is_loopback4(BPF_CORE_READ(sk, __sk_common.skc_daddr)) ||
+		       is_loopback4(BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
+	if (!bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
+		return false;
+	BPF_CORE_READ_INTO(&to, sk, __sk_common.skc_v6_daddr);
+	BPF_CORE_READ_INTO(&own, sk, __sk_common.skc_v6_rcv_saddr);
+	return is_loopback6(to.in6_u.u6_addr32) || is_loopback6(own.in6_u.u6_addr32);
+}
+
+/* By the device of the route, which also tells the host's own addresses */
+static __always_inline bool is_left_out(struct sock *sk)
+{
+	if (!without_loopback)
+		return false;
+	struct dst_entry *route = BPF_CORE_READ(sk, sk_dst_cache);
+	return route ? BPF_CORE_READ(route, dev, flags) & IFF_LOOPBACK
+		     : has_loopback_address(sk);
 }
 
 static __always_inline struct net_counts *counts_of(__u32 slot, __u32 kind)

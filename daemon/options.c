@@ -291,6 +291,9 @@ const struct conf_opt options_table[] = {
 	ROW("collector.ebpf.network-calls", CONF_BOOL, ebpf_network_calls, "false",
 	    "Count that by system calls, as on kernels before 6.3, also where the "
 	    "kernel has the tracepoints of sockets."),
+	ROW("collector.ebpf.network-loopback", CONF_BOOL, ebpf_network_loopback, "true",
+	    "Of what is sent and received, also what does not leave the host, by the "
+	    "loopback device."),
 	ROW("collector.ebpf.fs-mount-point", CONF_LIST, ebpf_mount_points, "",
 	    "Only mounts at or below these paths, such as /lustre/scratch. May be "
 	    "repeated. Empty: all."),

@@ -69,7 +69,8 @@ struct options {
 	uint64_t unit_min_export_ms;
 	uint64_t unit_capacity; /* units; steps are 4 times as many */
 	uint64_t ebpf_slots;    /* power of two */
-	bool ebpf_io, ebpf_io_latency, ebpf_network, ebpf_network_calls;
+	bool ebpf_io, ebpf_io_latency, ebpf_network, ebpf_network_calls,
+		ebpf_network_loopback;
 	struct conf_list ebpf_mount_points; /* absolute paths */
 	bool perf_software;
 	struct conf_list perf_software_profilers; /* names of perf_kinds */

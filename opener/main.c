@@ -30,7 +30,8 @@ struct options {
 	uint64_t link_fd;
 	uint64_t profile_fd;
 	uint64_t slots, perf_hardware;
-	bool io_metrics, io_latency, network_metrics, network_calls, perf;
+	bool io_metrics, io_latency, network_metrics, network_calls, network_loopback,
+		perf;
 	char *perf_raw;
 	struct hardware_raws raws; /* of perf_raw */
 	char *path_cgroupfs, *path_procfs;
@@ -55,6 +56,8 @@ static const struct conf_opt opener_options[] = {
 	    "Also what units send and receive."),
 	ROW("collector.ebpf.network-calls", CONF_BOOL, network_calls, "false",
 	    "Count that by system calls, as on kernels before 6.3."),
+	ROW("collector.ebpf.network-loopback", CONF_BOOL, network_loopback, "true",
+	    "Count also what goes by the loopback device."),
 	ROW("collector.perf", CONF_BOOL, perf, "false",
 	    "Also software events of units."),
 	ROW("collector.perf.events", CONF_U64, perf_hardware, "0",
@@ -158,7 +161,8 @@ static int open_network(const struct options *o, bool by_cpuacct,
 		.part = OPENER_NETWORK, .fds = NET_FDS, .count = (unsigned)o->slots};
 	const struct net_request request = {.slots = (uint32_t)o->slots,
 					    .by_cpuacct = by_cpuacct,
-					    .by_calls = o->network_calls};
+					    .by_calls = o->network_calls,
+					    .no_loopback = !o->network_loopback};
 	struct net net = {0};
 	struct err err = {""};
 	int rc = net_open(&net, g, &request, &err);

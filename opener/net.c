@@ -20,6 +20,7 @@ static int size_net_maps(struct net *net, const struct groups *groups,
 	s->rodata->by_cpuacct = r->by_cpuacct;
 	s->rodata->stripes = net->stripes;
 	s->rodata->slot_count = r->slots;
+	s->rodata->without_loopback = r->no_loopback;
 	rc = bpf_map__reuse_fd(s->maps.groups, groups->groups_map);
 	if (!rc)
 		rc = bpf_map__reuse_fd(s->maps.slots, groups->fds[GROUP_FD_SLOTS]);

@@ -23,6 +23,7 @@ struct net_request {
 	uint32_t slots;
 	bool by_cpuacct; /* as io_open() */
 	bool by_calls;   /* even if the kernel has the sockets' tracepoints */
+	bool no_loopback;
 };
 
 /* Loads and attaches them, with the maps of groups: by the tracepoints of sockets, and

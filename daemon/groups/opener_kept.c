@@ -23,9 +23,9 @@ static const char *kept_name(const struct opener_request *r, unsigned part, int 
 {
 	size_t n = (size_t)snprintf(
 		ret, FD_STORE_NAME_MAX,
-		FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d%d-%x-%x-", OPENER_VERSION,
-		r->slots, r->io, r->io_latency, r->network, r->network_calls, r->perf,
-		r->hardware,
+		FD_STORE_PREFIX "opener-%u-%u-%d%d%d%d%d%d-%x-%x-", OPENER_VERSION,
+		r->slots, r->io, r->io_latency, r->network, r->network_calls,
+		r->no_loopback, r->perf, r->hardware,
 		r->raw_events ? crc32c(0, r->raw_events, strlen(r->raw_events)) : 0);
 
 	if (part < OPENER_PARTS && fd == MESSAGE)

@@ -37,6 +37,8 @@ static int spawn_opener(const struct opener_request *r, int fd, pid_t *ret)
 				    : "--no-collector.ebpf.network-metrics"),
 		(char *)(r->network_calls ? "--collector.ebpf.network-calls"
 					  : "--no-collector.ebpf.network-calls"),
+		(char *)(r->no_loopback ? "--no-collector.ebpf.network-loopback"
+					: "--collector.ebpf.network-loopback"),
 		(char *)(r->perf ? "--collector.perf" : "--no-collector.perf"),
 		events,
 		raw,

@@ -25,6 +25,7 @@ struct opener_request {
 	bool io_latency;        /* with io */
 	bool io, network, perf; /* also OPENER_IO, OPENER_NETWORK, OPENER_PERF */
 	bool network_calls;     /* with network: by system calls in any case */
+	bool no_loopback;       /* with network */
 	uint32_t hardware;      /* with perf: mask, also OPENER_HARDWARE */
 	const char *raw_events; /* the same, of hardware_raws_put() */
 };

@@ -147,6 +147,7 @@ void take_opened(struct daemon *d)
 					       .io_latency = o->ebpf_io_latency,
 					       .network = o->ebpf_network,
 					       .network_calls = o->ebpf_network_calls,
+					       .no_loopback = !o->ebpf_network_loopback,
 					       .perf = o->collector_perf,
 					       .hardware = hardware_kinds_opened(o),
 					       .raw_events = d->perf_figures.text};

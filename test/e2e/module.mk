@@ -96,6 +96,7 @@ CHECKS += test/e2e/ebpf_hidepid.sh
 CHECKS += test/e2e/ebpf_no_calls.sh
 CHECKS += test/e2e/step_ends.sh
 CHECKS += test/e2e/ebpf_net.sh
+CHECKS += test/e2e/ebpf_loopback.sh
 CHECKS_MORE += test/e2e/slurm_ebpf.sh
 CHECKS_MORE += test/e2e/ebpf_rate.sh
 CHECKS_MORE += test/e2e/ebpf_many.sh
