@@ -51,9 +51,20 @@ push <<-E
 	job id=8 $begun user=bob
 	interval instance=80 unit=8 started=$((T + 1)) t0=$((T + 1)) t1=$((T + 61)) user=50 cpus=2
 	final instance=80 unit=8 started=$((T + 1)) ended=$((T + 61)) user=50 cpus=2
+	job id=9 submit=$((T - 9)) start=$T end=$((T + 2)) user=ann name=short nodes=n1,n2 node_count=2
+	interval instance=95 unit=9 started=$T t0=$T t1=$((T + 3)) user=50 mean=300 cpus=2
+	interval instance=96 unit=9 node=n2 started=$T t0=$T t1=$((T + 3)) user=50 mean=300 cpus=2
+	final instance=95 unit=9 started=$T ended=$((T + 3)) user=50 mean=300 cpus=2
+	final instance=96 unit=9 node=n2 started=$T ended=$((T + 3)) user=50 mean=300 cpus=2
+	job id=10 submit=$((T - 9)) start=$T end=$((T + 99)) user=ann name=long nodes=n1,n2 node_count=2
+	final instance=97 unit=10 started=$T ended=$((T + 99)) user=50 mean=300 cpus=2
+	final instance=98 unit=10 node=n2 started=$T ended=$((T + 33)) user=50 mean=300 cpus=2
 	E
 is "a running job has owner, account and name from slurmctld" "$(units 1)" "0 RUNNING jobcomp ann physics sim 0 -"
 is "what its node tells is its own" "$(cpu 1)" 50
+memory() { sql "SELECT m.members::jsonb->>'memory_mean_bytes', h.j->0->>'memory_mean_bytes' FROM unit u, api_units(ARRAY[u.id]) m, api_hours(u.id, u.started, u.ended, 9) AS h(j) WHERE u.uuid = '$1'"; }
+is "the mean of a job's memory is of the time that its nodes told, not of whole seconds" "$(memory 9)" "600|600"
+is "where some of its nodes had it for a part of the time, of all of its time" "$(memory 10)" "400|"
 is "a job that only its node knows" "$(units 2)" "0 RUNNING node 1 -"
 ok "one that only nodes tell of is over after the grace" wait_for 60 is_sql "SELECT state FROM unit WHERE uuid = '7'" COMPLETED
 is "nodes that have all ended do not end what slurmctld says runs: it may be between two steps" "$(units 6)" "0 RUNNING jobcomp bob physics sim 0 -"
