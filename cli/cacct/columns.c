@@ -283,19 +283,20 @@ static int find_grams(const char *text, size_t len, struct column_use *ret)
  * only. */
 static void suggest_longer_names(const char *text, size_t len, char *ret, size_t size)
 {
+	const size_t room = size - strlen("? ") - 1;
 	size_t found = 0, at = 0;
 
 	for (size_t i = 0; len > 2 && i < TABLE && found < 4; i++) {
 		if (strncasecmp(table[i].name, text, len) != 0)
 			continue;
 		int n = snprintf(ret + at, size - at, "%s\"%s\"",
-				 found++ ? ", " : "did you mean ", table[i].name);
-		at += n > 0 ? (size_t)n : 0;
-		if (at + 2 >= size)
+				 found ? ", " : "did you mean ", table[i].name);
+		if (n < 0 || at + (size_t)n > room)
 			break;
+		at += (size_t)n;
+		found++;
 	}
-	if (found && at + 2 < size)
-		(void)snprintf(ret + at, size - at, "? ");
+	(void)snprintf(ret + at, size - at, "%s", found ? "? " : "");
 }
 
 /* "" or the most likely names as a question */

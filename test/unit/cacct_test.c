@@ -201,6 +201,26 @@ static void fields_count_columns_and_not_bytes(void **state)
 	}
 }
 
+static void names_are_suggested_whole(void **state)
+{
+	static struct columns columns;
+	auto_buf struct buf names = BUF_INIT;
+	struct err err;
+	(void)state;
+	columns_help(&names);
+	for (char *save = NULL, *name = strtok_r(names.data, " \n", &save); name;
+	     name = strtok_r(NULL, " \n", &save)) {
+		for (char *end = name + strlen(name); end > name + 3;) {
+			*--end = '\0';
+			columns.count = 0;
+			if (columns_parse(name, &columns, &err) == 0)
+				continue;
+			assert_non_null(strstr(err.text, "(did you mean \""));
+			assert_non_null(strstr(err.text, "\"? --helpformat lists all"));
+		}
+	}
+}
+
 static void format_refuses_what_it_does_not_know(void **state)
 {
 	static const char *const bad[] = {"nothing",    "jobid%0", "jobid%x", "jobid%",
@@ -907,6 +927,7 @@ int main(void)
 		cmocka_unit_test(control_characters_reach_no_form_of_output),
 		cmocka_unit_test(each_form_has_its_own_escapes),
 		cmocka_unit_test(fields_count_columns_and_not_bytes),
+		cmocka_unit_test(names_are_suggested_whole),
 		cmocka_unit_test(format_refuses_what_it_does_not_know),
 		cmocka_unit_test(what_was_asked_for_stands_beside_what_was_used),
 		cmocka_unit_test(energy_is_as_measured_where_the_server_says_it),
