@@ -71,23 +71,26 @@ static void put_server_time(struct buf *b, struct json_object *o, const char *me
 		put_server_number(b, name, t);
 }
 
-static void put_server_name(struct buf *b, struct json_object *o)
+static void put_server_name(struct buf *b, struct json_object *o, const char *member,
+			    const char *name)
 {
-	const char *s = http_json_text(o, "name");
+	const char *s = http_json_text(o, member);
 	size_t n = 0, len = s ? strlen(s) : 0, step;
 
 	while (n < len && (step = utf8_len(s + n, len - n)) > 0 &&
 	       n + step <= NOVA_NAME_BYTES)
 		n += step;
-	put_server_text(b, "name", s ? s : "", n);
+	put_server_text(b, name, s ? s : "", n);
 }
 
-/* Virtual GPUs that the flavour asks for: "resources:VGPU": "1" */
+/* Its name and sizes; virtual GPUs that it asks for: "resources:VGPU": "1" */
 static void put_flavour(struct buf *b, struct json_object *o)
 {
 	struct json_object *f = http_json_get(o, "flavor", json_type_object);
 	uint64_t n;
 
+	if (http_json_text(f, "original_name"))
+		put_server_name(b, f, "original_name", "flavour");
 	if (http_json_u64(f, "vcpus", INT32_MAX, &n) == 0)
 		put_server_number(b, "cpus", n);
 	if (http_json_u64(f, "ram", 1ull << 40, &n) == 0)
@@ -142,7 +145,7 @@ static void put_server(struct json_object *o, struct buf *b, struct nova_page *r
 		put_server_text(b, "user", user, strlen(user));
 		put_server_text(b, "project", project, strlen(project));
 		put_server_text(b, "state", status, strlen(status));
-		put_server_name(b, o);
+		put_server_name(b, o, "name", "name");
 		put_server_number(b, "created", created);
 		put_server_time(b, o, "OS-SRV-USG:launched_at", "launched");
 		put_server_end(b, o, status);

@@ -36,8 +36,9 @@ static void a_server_is_a_row(void **state)
 	(void)state;
 	assert_int_equal(
 		rows("{\"servers\": [{\"id\": \"" ID "\", " OWNER ", \"name\": \"h2\", "
-		     "\"status\": \"ACTIVE\", \"flavor\": {\"vcpus\": 2, \"ram\": 64, "
-		     "\"extra_specs\": {\"resources:VGPU\": \"1\"}}, "
+		     "\"status\": \"ACTIVE\", \"flavor\": {\"original_name\": \"m1 "
+		     "\\\"x\", \"vcpus\": 2, \"ram\": 64, \"extra_specs\": "
+		     "{\"resources:VGPU\": \"1\"}}, "
 		     "\"OS-SRV-USG:launched_at\": \"2026-11-23T23:30:42.000000\", "
 		     "\"OS-SRV-USG:terminated_at\": null}]}"),
 		0);
@@ -45,6 +46,7 @@ static void a_server_is_a_row(void **state)
 			    "[{\"id\":\"" ID "\",\"stub\":false,\"user\":\"u1\","
 			    "\"project\":\"p1\",\"state\":\"ACTIVE\",\"name\":\"h2\","
 			    "\"created\":1795476641,\"launched\":1795476642,"
+			    "\"flavour\":\"m1 \\\"x\","
 			    "\"cpus\":2,\"memory\":64,\"gpus\":1}]");
 	assert_int_equal(page.servers, 1);
 	assert_false(page.more);
