@@ -12,6 +12,10 @@
 
 static const struct param_spec cluster = {"cluster_id", PARAM_TEXT, true,
 					  "Only of this cluster."};
+static const struct param_spec manager = {
+	"resource_manager", PARAM_MANAGER, true,
+	"Only of clusters of this one: slurm, openstack, libvirt (VMs of which no "
+	"OpenStack was asked) or k8s."};
 static const struct param_spec project = {"project", PARAM_TEXT, true,
 					  "Only of this project (Slurm's account)."};
 static const struct param_spec user = {"user", PARAM_TEXT, true, "Only of this user."};
@@ -66,18 +70,20 @@ LIST(no_params, NULL);
 LIST(users_params, &cluster, &project, &zone);
 LIST(users_admin_params, &user, &cluster, &project, &role, &zone);
 LIST(projects_params, &project, &cluster, &zone);
-LIST(units_params, &cluster, &uuid, &project, &user, &running, &state, &from, &to,
-     &zone, &field, &limit, &cursor);
+LIST(units_params, &cluster, &manager, &uuid, &project, &user, &running, &state, &from,
+     &to, &zone, &field, &limit, &cursor);
 LIST(verify_params, &uuid_exact, &cluster, &from, &to, &latest);
 LIST(own_params, &cluster, &from, &to, &most);
 LIST(unit_params, &from, &to, &resolution, &limit, &zone);
-LIST(usage_params, &cluster, &project, &from, &to, &zone, &field, &groupby);
-LIST(usage_admin_params, &cluster, &project, &user, &from, &to, &zone, &field,
+LIST(usage_params, &cluster, &manager, &project, &from, &to, &zone, &field, &groupby);
+LIST(usage_admin_params, &cluster, &manager, &project, &user, &from, &to, &zone, &field,
      &groupby);
-LIST(usage_projects_params, &cluster, &project, &user, &from, &to, &zone, &field);
-LIST(daily_params, &cluster, &project, &from, &to, &limit, &cursor, &zone, &field);
-LIST(daily_admin_params, &cluster, &project, &user, &from, &to, &limit, &cursor, &zone,
+LIST(usage_projects_params, &cluster, &manager, &project, &user, &from, &to, &zone,
      &field);
+LIST(daily_params, &cluster, &manager, &project, &from, &to, &limit, &cursor, &zone,
+     &field);
+LIST(daily_admin_params, &cluster, &manager, &project, &user, &from, &to, &limit,
+     &cursor, &zone, &field);
 LIST(stats_params, &cluster, &from, &to, &zone);
 LIST(factors_params, &provider, &emission_zone, &from, &to, &limit, &zone);
 

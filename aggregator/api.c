@@ -237,6 +237,18 @@ void api_put_filter(const struct ask *a, struct query *q, const char *param,
 	query_put(q, "))");
 }
 
+void api_put_clusters(const struct ask *a, struct query *q, const char *column)
+{
+	api_put_filter(a, q, "cluster_id", "cluster", column);
+	if (!params_has(&a->params, "resource_manager"))
+		return;
+	query_put(q, " AND ");
+	query_put(q, column);
+	query_put(q, " IN (SELECT x.id FROM cluster x WHERE x.manager = ANY (");
+	query_param_list(q, &a->params, "resource_manager");
+	query_put(q, "))");
+}
+
 void api_put_json(const struct ask *a, struct query *q, const char *expression)
 {
 	if (!params_has(&a->params, "field")) {

@@ -84,6 +84,8 @@ size_t api_limit(const struct ask *a);
  * if the parameter was given. */
 void api_put_filter(const struct ask *a, struct query *q, const char *param,
 		    const char *table, const char *column);
+/* The filters cluster_id and resource_manager for a column with a cluster. */
+void api_put_clusters(const struct ask *a, struct query *q, const char *column);
 /* "expression", reduced to the members that `field` names. */
 void api_put_json(const struct ask *a, struct query *q, const char *expression);
 

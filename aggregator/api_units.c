@@ -61,7 +61,7 @@ static void put_filters(const struct ask *a, struct query *q)
 {
 	const struct param *running = params_get(&a->params, "running");
 
-	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
+	api_put_clusters(a, q, "u.cluster");
 	api_put_filter(a, q, "project", "project", "u.project");
 	api_put_filter(a, q, "user", "person", "u.person");
 	api_put_filter(a, q, "state", NULL, "u.state");
@@ -455,7 +455,7 @@ static void put_verdicts(struct ask *a, struct query *q)
 		  " AS seen FROM unit u WHERE u.uuid = i.uuid AND u.started < w.b AND "
 		  "(u.ended IS NULL OR u.ended >= w.a) AND " UNIT_IS_TIMED
 		  " AND u.held IS DISTINCT FROM 'settled'");
-	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
+	api_put_clusters(a, q, "u.cluster");
 	query_put(q, " UNION ALL SELECT ");
 	scope_put_unlinked(&a->scope, q);
 	query_put(q,
@@ -463,7 +463,7 @@ static void put_verdicts(struct ask *a, struct query *q)
 		  "AND n.over_by IS NULL AND n.uuid = i.uuid AND n.started < w.b AND "
 		  "(n.ended IS NULL OR "
 		  "n.ended >= w.a)");
-	api_put_filter(a, q, "cluster_id", "cluster", "o.cluster");
+	api_put_clusters(a, q, "o.cluster");
 	query_put(q, ") r ON true) j GROUP BY j.uuid ORDER BY j.uuid");
 }
 

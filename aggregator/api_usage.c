@@ -47,7 +47,7 @@
 static void put_owner_filters(const struct ask *a, struct query *q)
 {
 	scope_put_usage(&a->scope, q);
-	api_put_filter(a, q, "cluster_id", "cluster", "d.cluster");
+	api_put_clusters(a, q, "d.cluster");
 	api_put_filter(a, q, "project", "project", "d.project");
 	api_put_filter(a, q, "user", "person", "d.person");
 }
@@ -137,7 +137,7 @@ static void put_hours(const struct ask *a, struct query *q, uint64_t from_us,
 	put_day(q, from_us);
 	query_put(q, " AND ");
 	scope_put_day(&a->scope, q);
-	api_put_filter(a, q, "cluster_id", "cluster", "u.cluster");
+	api_put_clusters(a, q, "u.cluster");
 	api_put_filter(a, q, "project", "project", "d.project");
 	api_put_filter(a, q, "user", "person", "d.person");
 }

@@ -99,6 +99,16 @@ bool params_is_id(const char *s, size_t len)
 	return true;
 }
 
+static bool is_manager(const char *s)
+{
+	static const char *const managers[] = {"slurm", "openstack", "libvirt", "k8s"};
+
+	for (size_t i = 0; i < sizeof(managers) / sizeof(managers[0]); i++)
+		if (strcmp(s, managers[i]) == 0)
+			return true;
+	return false;
+}
+
 static int check_value(struct param *p, uint64_t now_us, struct err *err)
 {
 	const char *name = p->spec->name;
@@ -129,6 +139,12 @@ static int check_value(struct param *p, uint64_t now_us, struct err *err)
 			return err_set(err, -EINVAL, "%s: must be 1 to %d", name,
 				       COUNT_MAX);
 		return 0;
+	case PARAM_MANAGER:
+		return is_manager(p->value)
+			       ? 0
+			       : err_set(err, -EINVAL,
+					 "%s: must be slurm, openstack, libvirt or k8s",
+					 name);
 	}
 	return -EINVAL;
 }

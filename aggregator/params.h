@@ -16,11 +16,12 @@
 #define PARAM_BYTES_MAX 1024 /* of one value */
 
 enum param_kind {
-	PARAM_TEXT,  /* any UTF-8 without control characters */
-	PARAM_ID,    /* a unit's id: letters, digits and . _ : + - , at most 128 */
-	PARAM_FLAG,  /* "", true, false, ... */
-	PARAM_TIME,  /* params_time() */
-	PARAM_COUNT, /* 1 to 1000 */
+	PARAM_TEXT,    /* any UTF-8 without control characters */
+	PARAM_ID,      /* a unit's id: letters, digits and . _ : + - , at most 128 */
+	PARAM_FLAG,    /* "", true, false, ... */
+	PARAM_TIME,    /* params_time() */
+	PARAM_COUNT,   /* 1 to 1000 */
+	PARAM_MANAGER, /* slurm, openstack, libvirt, k8s */
 };
 
 struct param_spec {

@@ -152,6 +152,22 @@ g() { status alice "/usage/current?$W&groupby=$1"; }
 is "what rows are told apart by may be asked for" "$(for c in cluster_id resource_manager project groupname username username\&groupby=project; do g $c; done) $(as alice "/usage/global?groupby=project" | jq -c .warnings)" "200200200200200200 null"
 is "nothing else" "$(for c in state uuid 1 '1%20UNION%20SELECT%20name%20FROM%20person--' "'"; do g "$c"; done) $(status boss '/usage/global/admin?groupby=1')" "400400400400400 400"
 
+# ---- of which resource manager
+psql_do -c "UPDATE cluster SET manager = 'openstack' WHERE name = 'beta'"
+of() { as carol "/$1?$W&$2" | rows '.resource_manager + ":" + (.uuid // .project)'; }
+is "units of one resource manager" "$(of units resource_manager=slurm) $(of units resource_manager=openstack)" "slurm:103 openstack:101 openstack:106"
+is "of several, and of none that there is" "$(of units 'resource_manager=slurm&resource_manager=openstack' | wc -w) $(of units resource_manager=k8s | wc -w)" "3 0"
+is "sums of one" "$(of usage/current resource_manager=openstack)" "openstack:phys"
+is "another word is refused" "$(for m in '' Slurm nova slurm%27; do status carol "/units?resource_manager=$m"; done)" 400400400400
+psql_do -c "UPDATE unit SET flavour = 'm1' WHERE uuid = '101'"
+is "a VM has its flavour, as here and as the peer has it" "$(as carol "/units?$W&uuid=101" | jq -c '.data[0] | [.tags.flavour, .tags.namespace, .allocation.name, .allocation.vcpus]')" '["m1",null,"m1",4]'
+psql_do -c "UPDATE cluster SET manager = 'k8s' WHERE name = 'beta'; UPDATE project SET external_id = 'ns:1' WHERE name = 'phys' AND cluster = (SELECT id FROM cluster WHERE name = 'beta')"
+space() { as carol "/units?$W&uuid=101" | jq -r '.data[0].tags.namespace // "none"'; }
+is "a pod has its namespace" "$(space)" phys
+psql_do -c "UPDATE project SET external_id = 'annotation:phys' WHERE external_id = 'ns:1'"
+is "an annotation's project is none" "$(space) $(psql_do -c "UPDATE unit SET namespace = 'lab' WHERE uuid = '101'"; space)" "none lab"
+psql_do -c "UPDATE cluster SET manager = 'slurm'; UPDATE unit SET flavour = NULL, namespace = NULL; UPDATE project SET external_id = NULL"
+
 # ---- the matrix: who sees whose
 paths='/users /projects /units /units/visible /usage/current /usage/current/visible /usage/global /usage/daily /usage/daily/visible /stats /emissions/factors'
 admin_paths='/users/admin /projects/admin /units/admin /usage/current/admin /usage/global/admin /usage/daily/admin /usage/projects

@@ -32,7 +32,7 @@ others = {
 }
 values = {
     'user': ['bob', 'carol', 'alice&user=bob', '%25', ''], 'project': ['chem', 'phys', 'phys&project=chem'],
-    'cluster_id': ['beta', 'alpha', 'alpha&cluster_id=beta'], 'uuid': ['102', '103', '101&uuid=102', '50', '300'],
+    'cluster_id': ['beta', 'alpha', 'alpha&cluster_id=beta'], 'resource_manager': ['slurm', 'k8s'], 'uuid': ['102', '103', '101&uuid=102', '50', '300'],
     'from': ['0', '2024-01-01T00:00:00Z'], 'to': ['now', '2024-02-01T00:00:00Z'], 'running': ['true', 'false'],
     'state': ['RUNNING', 'COMPLETED'], 'role': ['admin'], 'field': ['username', 'project', 'uuid&field=username'],
     'limit': ['1000'], 'most': ['1', '1000'], 'latest': ['9'], 'cursor': ['MTAw'], 'timezone': ['UTC'], 'resolution': ['hour'], 'groupby': ['username', 'project&groupby=cluster_id'], 'zone': ['FR'], 'provider': ['rte'],
