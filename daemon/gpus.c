@@ -28,6 +28,7 @@
 #define SHARED_LINES_MAX GPUS_MAX
 #define DRIVER_GPUS "driver/nvidia/gpus"
 #define MIG_MINORS "driver/nvidia-caps/mig-minors"
+#define CAP_FILE "/dev/nvidia-caps/nvidia-cap"
 
 struct gpu_text {
 	const char *at;
@@ -183,7 +184,7 @@ static struct gpu *add_gpu(struct gpus *g, uint32_t index)
 	struct gpu *gpu = &g->gpu[g->count++];
 	memset(gpu, 0, sizeof(*gpu));
 	gpu->index = index;
-	gpu->smi_index = gpu->minor = gpu->instance = GPUS_NONE;
+	gpu->smi_index = gpu->minor = gpu->instance = gpu->compute = GPUS_NONE;
 	return gpu;
 }
 
@@ -209,6 +210,8 @@ static int add_gpus(struct gpus *g, const struct gres_line *l, struct files *f)
 			memcpy(gpu->file, f->name[one_each ? i : 0], GPUS_FILE_MAX);
 		if (f->count > 1 && !one_each)
 			memcpy(gpu->cap, f->name[1], GPUS_FILE_MAX);
+		if (f->count > 2 && !one_each)
+			memcpy(gpu->compute_cap, f->name[2], GPUS_FILE_MAX);
 	}
 	return 0;
 }
@@ -412,31 +415,34 @@ static int read_devices(struct gpus *g, int procfd, struct err *err)
 	return 0;
 }
 
-/* "gpu0/gi3/access 30": the GPU instance whose capability file has the number cap */
-static uint32_t instance_of_cap(const char *text, size_t len, uint32_t cap)
+/* The number behind a word of a path in mig-minors, such as 3 of "/gi3" */
+static bool scan_numbered(const char **at, const char *end, const char *word,
+			  uint64_t *ret)
 {
-	const char *at = text, *line;
+	size_t n = strlen(word);
+	if ((size_t)(end - *at) < n || memcmp(*at, word, n) != 0)
+		return false;
+	*at += n;
+	return scan_u64(at, end, ret) == 0 && *ret < GPUS_NONE;
+}
+
+/* "gpu0/gi3/access 30" and "gpu0/gi3/ci0/access 31": the GPU instance, or the compute
+ * instance of one, whose capability file has the number cap */
+static uint32_t instance_of_cap(const struct buf *minors, uint32_t cap, bool is_compute)
+{
+	const char *at = minors->data, *line;
 	size_t n;
-	while (scan_line(&at, text + len, &line, &n)) {
+	while (cap != GPUS_NONE && at &&
+	       scan_line(&at, minors->data + minors->len, &line, &n)) {
 		const char *p = line, *end = line + n;
-		uint64_t gpu, gi, number;
-		struct gpu_text rest;
-		if (!text_starts((struct gpu_text){p, n}, "gpu"))
+		uint64_t gpu, instance, number;
+		if (!scan_numbered(&p, end, "gpu", &gpu) ||
+		    !scan_numbered(&p, end, "/gi", &instance) ||
+		    (is_compute && !scan_numbered(&p, end, "/ci", &instance)))
 			continue;
-		p += 3;
-		if (scan_u64(&p, end, &gpu) < 0 || end - p < 3 ||
-		    memcmp(p, "/gi", 3) != 0)
-			continue;
-		p += 3;
-		if (scan_u64(&p, end, &gi) < 0)
-			continue;
-		rest = (struct gpu_text){p, (size_t)(end - p)};
-		if (!text_starts(rest, "/access "))
-			continue;
-		p += strlen("/access ");
-		if (scan_u64(&p, end, &number) == 0 && p == end && number == cap &&
-		    gi < GPUS_NONE)
-			return (uint32_t)gi;
+		if (scan_numbered(&p, end, "/access ", &number) && p == end &&
+		    number == cap)
+			return (uint32_t)instance;
 	}
 	return GPUS_NONE;
 }
@@ -451,15 +457,19 @@ static void take_device(struct gpus *g, struct gpu *gpu, uint32_t smi_index)
 	}
 }
 
-/* How many instances each divided device has, as far as Slurm knows them */
+/* How many instances each divided device has, and compute instances each of those, as
+ * far as Slurm knows them */
 static void count_parts(struct gpus *g)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct gpu *gpu = &g->gpu[i];
-		gpu->parts = 0;
-		for (uint32_t k = 0; gpu->instance != GPUS_NONE && k < g->count; k++)
-			gpu->parts += g->gpu[k].instance != GPUS_NONE &&
-				      g->gpu[k].smi_index == gpu->smi_index;
+		gpu->parts = gpu->siblings = 0;
+		for (uint32_t k = 0; gpu->instance != GPUS_NONE && k < g->count; k++) {
+			bool is_part = g->gpu[k].instance != GPUS_NONE &&
+				       g->gpu[k].smi_index == gpu->smi_index;
+			gpu->parts += is_part;
+			gpu->siblings += is_part && g->gpu[k].instance == gpu->instance;
+		}
 	}
 }
 
@@ -506,14 +516,15 @@ static int resolve_nvidia_devices(struct gpus *g, int procfd, struct err *err)
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct gpu *gpu = &g->gpu[i];
 		uint32_t minor = digits_after(gpu->file, "/dev/nvidia");
-		uint32_t cap = digits_after(gpu->cap, "/dev/nvidia-caps/nvidia-cap");
 		for (uint32_t k = 0; minor != GPUS_NONE && k < g->device_count; k++)
 			if (g->device[k].minor == minor)
 				take_device(g, gpu, k);
 		if (minor != GPUS_NONE)
 			gpu->minor = minor;
-		if (cap != GPUS_NONE && caps.data)
-			gpu->instance = instance_of_cap(caps.data, caps.len, cap);
+		gpu->instance =
+			instance_of_cap(&caps, digits_after(gpu->cap, CAP_FILE), false);
+		gpu->compute = instance_of_cap(
+			&caps, digits_after(gpu->compute_cap, CAP_FILE), true);
 	}
 	return 0;
 }
@@ -531,20 +542,22 @@ int gpus_resolve(struct gpus *g, int procfd, int sysfd, struct err *err)
 /* ---- the site's map -------------------------------------------------------------- */
 
 struct order_entry {
-	uint64_t index, smi, instance;
+	uint64_t index, smi, instance, compute;
 };
 
 static int parse_entry(struct gpu_text t, struct order_entry *ret)
 {
 	const char *p = t.at, *end = t.at + t.len;
-	ret->instance = GPUS_NONE;
+	ret->instance = ret->compute = GPUS_NONE;
 	if (scan_u64(&p, end, &ret->index) < 0 || p == end || *p++ != ':' ||
 	    scan_u64(&p, end, &ret->smi) < 0)
 		return -EINVAL;
 	if (p < end && (*p++ != '.' || scan_u64(&p, end, &ret->instance) < 0))
 		return -EINVAL;
-	if (p != end || ret->index >= GPUS_MAX || ret->smi >= GPUS_MAX ||
-	    ret->instance > GPUS_NONE)
+	if (p < end && (*p++ != '.' || scan_u64(&p, end, &ret->compute) < 0))
+		return -EINVAL;
+	if (p != end || ret->compute > GPUS_NONE || ret->index >= GPUS_MAX ||
+	    ret->smi >= GPUS_MAX || ret->instance > GPUS_NONE)
 		return -EINVAL;
 	return 0;
 }
@@ -556,6 +569,7 @@ static void apply_entry(struct gpus *g, const struct order_entry *e)
 	struct gpu *gpu = &g->gpu[e->index];
 	take_device(g, gpu, (uint32_t)e->smi);
 	gpu->instance = (uint32_t)e->instance;
+	gpu->compute = (uint32_t)e->compute;
 }
 
 int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err)
@@ -575,7 +589,8 @@ int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err)
 			return err_set(err, -EINVAL,
 				       "gpu-order-map: \"%.*s\" is not "
 				       "<slurm index>:<nvidia-smi index>[.<MIG gpu "
-				       "instance id>] with indices below %d",
+				       "instance id>[.<compute instance id>]] with "
+				       "indices below %d",
 				       t.len > 40 ? 40 : (int)t.len, t.at, GPUS_MAX);
 		apply_entry(next, &e);
 		at += t.len;

@@ -33,13 +33,16 @@ struct gpu {
 	uint32_t smi_index; /* of the physical device as nvidia-smi counts; GPUS_NONE */
 	uint32_t minor;     /* of /dev/nvidiaN; GPUS_NONE */
 	uint32_t instance;  /* MIG gpu instance id; GPUS_NONE: a whole device */
+	uint32_t compute;   /* compute instance id in that; GPUS_NONE: not known */
 	char uuid[GPUS_UUID_MAX]; /* of the physical device ("GPU-..."), "" not known */
 	char type[GPUS_NAME_MAX]; /* gres type, "" none */
 	char file[GPUS_FILE_MAX]; /* first device file, "" when gres.conf has none */
 	char cap[GPUS_FILE_MAX];  /* MIG: the capability device of the gpu instance */
-	uint32_t shards;          /* gres shards on this device, 0: none */
+	char compute_cap[GPUS_FILE_MAX]; /* and that of the compute instance */
+	uint32_t shards;                 /* gres shards on this device, 0: none */
 	uint32_t parts; /* MIG instances of its physical device in this table; 0: whole
 			 */
+	uint32_t siblings; /* of these, those of the same GPU instance, itself too */
 };
 
 /* A physical device as the driver knows it, in PCI order as nvidia-smi counts. */
@@ -75,10 +78,10 @@ int gpus_probe(const char *slurmd, const char *node, struct gpus *ret, struct er
  * driver. */
 int gpus_resolve(struct gpus *g, int procfd, int sysfd, struct err *err);
 
-/* --collector.slurm.gpu-order-map: "slurm:smi[.instance],..." such as
- * "0:1,1:0.3,2:0.4,3:0.5,4:0.6". Overrides smi_index, instance and (by smi_index) uuid
- * of the devices named; indices beyond count are added. -EINVAL says which entry. "" is
- * nothing to do. */
+/* --collector.slurm.gpu-order-map: "slurm:smi[.instance[.compute]],..." such as
+ * "0:1,1:0.3,2:0.4,3:0.5,4:0.6". Overrides smi_index, instance, compute and (by
+ * smi_index) uuid of the devices named; indices beyond count are added. -EINVAL says
+ * which entry. "" is nothing to do. */
 int gpus_apply_order_map(struct gpus *g, const char *map, struct err *err);
 
 /* A GPU of a unit, for ceems_compute_unit_gpu_index_flag. */

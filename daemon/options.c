@@ -226,7 +226,8 @@ const struct conf_opt options_table[] = {
 	    .flags = CONF_HIDDEN),
 	ROW("collector.slurm.gpu-order-map", CONF_STRING, gpu_order_map, "",
 	    "Slurm's GPU index to the GPU's own, when they differ: "
-	    "0:1,1:0.3,2:0.4 means that Slurm's 1 is MIG instance 3 of GPU 0."),
+	    "0:1,1:0.3,2:0.4 means that Slurm's 1 is MIG instance 3 of GPU 0, and "
+	    "1:0.3.1 that it is compute instance 1 of that."),
 	ROW("collector.slurm.gres-config-file", CONF_STRING, gres_config_file,
 	    "/etc/slurm/gres.conf",
 	    "Accepted, not read: slurmd itself is asked for its devices (slurmd -G), "

@@ -147,6 +147,39 @@ static void mig_instance_comes_from_the_capability_file(void **state)
 	}
 }
 
+/* as AutoDetect=nvml writes them: device, GPU instance, compute instance */
+static void compute_instances_come_from_their_capability_files(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		parse("slurmd: Gres Name=gpu Type=a Count=1 Index=0 ID=1 "
+		      "File=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap[30-31]\n"
+		      "slurmd: Gres Name=gpu Type=a Count=1 Index=0 ID=1 "
+		      "File=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap[30,32]\n"
+		      "slurmd: Gres Name=gpu Type=b Count=1 Index=0 ID=1 "
+		      "File=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap[39-40]\n"
+		      "slurmd: Gres Name=gpu Type=c Count=1 Index=0 ID=1 "
+		      "File=/dev/nvidia0,/dev/nvidia-caps/nvidia-cap[39,33]\n"),
+		0);
+	resolve("mig");
+	static const uint32_t instance[] = {3, 3, 4, 4},
+			      compute[] = {0, 1, 0, GPUS_NONE};
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(g.gpu[i].smi_index, 0);
+		assert_int_equal(g.gpu[i].instance, instance[i]);
+		assert_int_equal(g.gpu[i].compute, compute[i]);
+		assert_int_equal(g.gpu[i].parts, 4);
+		assert_int_equal(g.gpu[i].siblings, 2);
+	}
+	/* the site's map names them, too, or does not */
+	assert_int_equal(gpus_apply_order_map(&g, "0:0.4.2,1:0.3", &err), 0);
+	assert_int_equal(g.gpu[0].instance, 4);
+	assert_int_equal(g.gpu[0].compute, 2);
+	assert_int_equal(g.gpu[0].siblings, 3);
+	assert_int_equal(g.gpu[1].compute, GPUS_NONE);
+	assert_int_equal(g.gpu[1].siblings, 1);
+}
+
 static void node_without_gres_gpu_manages_none(void **state)
 {
 	struct gpu_use use[4];
@@ -213,22 +246,12 @@ static void order_map_of_the_documentation_overrides(void **state)
 static void malformed_order_maps_are_refused_and_change_nothing(void **state)
 {
 	static const char *const bad[] = {
-		",",
-		"0",
-		"0:",
-		":1",
-		"0=1",
-		"0:1,",
-		"0:1.",
-		"a:b",
-		"0:1 ",
-		"0:1.3.4",
-		"128:0",
-		"0:128",
-		"0:1.99999999999",
-		"-1:0",
-		"0:-1",
-		"99999999999999999999:0",
+		",",      "0",         "0:",
+		":1",     "0=1",       "0:1,",
+		"0:1.",   "a:b",       "0:1 ",
+		"0:1.3.", "0:1.3.4.5", "0:1.3.99999999999",
+		"128:0",  "0:128",     "0:1.99999999999",
+		"-1:0",   "0:-1",      "99999999999999999999:0",
 	};
 	(void)state;
 	load("22.05-plain");
@@ -448,6 +471,7 @@ int main(void)
 		cmocka_unit_test(
 			comma_lists_and_brackets_are_devices_but_several_files_of_one_are_one),
 		cmocka_unit_test(mig_instance_comes_from_the_capability_file),
+		cmocka_unit_test(compute_instances_come_from_their_capability_files),
 		cmocka_unit_test(node_without_gres_gpu_manages_none),
 		cmocka_unit_test(excluded_device_is_not_counted_as_nvidia_smi_does_not),
 		cmocka_unit_test(damaged_driver_files_cost_only_their_own_device),
