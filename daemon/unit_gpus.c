@@ -328,6 +328,8 @@ static int render_gpu_labels(const struct gpu_maps *m, const struct unit *unit,
 	out->share = use->share;
 	out->device = use->share < 1 ? GPUS_NONE : use->gpu->smi_index;
 	out->instance = use->gpu->instance;
+	out->compute = use->gpu->compute;
+	out->is_part = use->gpu->siblings > 1;
 	return buf_error(&out->labels);
 }
 
@@ -495,9 +497,29 @@ static void put_device_values(const struct gpu_maps *m, const struct unit_gpu *u
 	put_unit_figures(use, &in.gpu.profile, out);
 }
 
-/* An instance has no power, and how busy it is only its figures tell. */
-static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu *use,
-				struct prom *out)
+/* The message's entry of what use holds; *alone: no other one is of its GPU instance.
+ */
+static const struct child_gpu_instance *
+find_held_instance(const struct child_gpu_instances *m, const struct unit_gpu *use,
+		   bool *alone)
+{
+	const struct child_gpu_instance *g = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct child_gpu_instance *in = &m->items[i];
+		if (in->gi != use->instance)
+			continue;
+		count++;
+		if (!g && (use->compute == GPUS_NONE || use->compute == in->ci))
+			g = in;
+	}
+	*alone = count == 1 && !use->is_part;
+	return *alone || use->compute != GPUS_NONE ? g : NULL;
+}
+
+static void put_instance_memory(const struct unit_gpu *use,
+				const struct child_gpu_instance *g, struct prom *out)
 {
 	static const struct {
 		enum child_gpu_instance_value which;
@@ -505,16 +527,8 @@ static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu 
 	} values[] = {{CHILD_GPU_INSTANCE_USED, CHILD_GPU_MEMORY_USED},
 		      {CHILD_GPU_INSTANCE_TOTAL, CHILD_GPU_MEMORY_TOTAL}};
 	static const size_t n = sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]);
-	union gpu_message in;
-	const struct child_gpu_instance *g = NULL;
 
-	if (!get_gpu_message(m, use, CHILD_GPU_INSTANCES, &in))
-		return;
-	for (uint32_t i = 0; i < in.instances.head.count && !g; i++) {
-		if (in.instances.items[i].gi == use->instance)
-			g = &in.instances.items[i];
-	}
-	for (size_t i = 0; g && i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		if (!(g->have >> values[i].which & 1))
 			continue;
 		for (size_t c = 0; c < n; c++) {
@@ -523,11 +537,29 @@ static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu 
 		}
 		prom_put_block_u64(out, &use->labels, g->value[values[i].which]);
 	}
-	if (g && g->sm_count) {
+}
+
+/* An instance has no power, and how busy it is only its figures tell. Memory and
+ * figures are the GPU instance's: of one of several compute instances they are not. */
+static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu *use,
+				struct prom *out)
+{
+	union gpu_message in;
+	bool alone;
+
+	if (!get_gpu_message(m, use, CHILD_GPU_INSTANCES, &in))
+		return;
+	const struct child_gpu_instance *g =
+		find_held_instance(&in.instances, use, &alone);
+	if (!g)
+		return;
+	if (alone)
+		put_instance_memory(use, g, out);
+	if (g->sm_count) {
 		prom_family(out, &unit_gpu_columns[UNIT_GPU_SM_COLUMN].family);
 		prom_put_block_u64(out, &use->labels, g->sm_count);
 	}
-	if (g)
+	if (alone)
 		put_unit_figures(use, &g->profile, out);
 }
 
@@ -573,7 +605,7 @@ struct process_tally {
 
 /* Of what is not known it is assumed that it was given. */
 static bool was_given(struct gpu_maps *m, const struct unit *unit, uint32_t device,
-		      uint32_t instance)
+		      const struct child_gpu_process *p)
 {
 	struct gpu_use use[GPUS_MAX];
 
@@ -584,9 +616,13 @@ static bool was_given(struct gpu_maps *m, const struct unit *unit, uint32_t devi
 		const struct gpu *g = use[i].gpu;
 		if (g->smi_index == GPUS_NONE)
 			return true;
-		if (g->smi_index == device &&
-		    (g->instance == GPUS_NONE || instance == CHILD_GPU_NONE ||
-		     g->instance == instance))
+		if (g->smi_index != device)
+			continue;
+		if (g->instance == GPUS_NONE || p->gi == CHILD_GPU_NONE)
+			return true;
+		if (g->instance == p->gi &&
+		    (g->compute == GPUS_NONE || p->ci == CHILD_GPU_NONE ||
+		     g->compute == p->ci))
 			return true;
 	}
 	return n < 0;
@@ -616,7 +652,7 @@ static void tally_process(struct gpu_maps *m, struct units *units, uint32_t devi
 	}
 	uint32_t unit = steps_unit(units, step);
 	const struct unit *u = units_get(units, unit);
-	bool given = was_given(m, u, device, p->gi);
+	bool given = was_given(m, u, device, p);
 	t->owned[given ? OF_HOLDER : OF_OTHER_UNIT]++;
 	if (!given)
 		note_intruder(t, unit);

@@ -39,6 +39,8 @@ struct unit_gpus {
 		uint32_t device;   /* the driver's number; GPUS_NONE: not known, or not
 				      held as a whole, nor an instance of it */
 		uint32_t instance; /* of the device (MIG); GPUS_NONE: all of it */
+		uint32_t compute;  /* in that; GPUS_NONE: not known */
+		bool is_part;      /* others hold compute instances of it, too */
 	} * use;
 };
 void unit_gpus_done(struct unit_gpus *u);

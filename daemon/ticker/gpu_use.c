@@ -119,6 +119,9 @@ static void add_unit_devices(const struct gpu_use_of *of, const struct energy_us
 				? gpu_readings_last(of->readings, device)
 				: gpu_readings_instance(of->readings, device,
 							part->instance);
+		/* memory and counters are the GPU instance's */
+		if (part->is_compute)
+			continue;
 		if (g && part->share_ppm == ENERGY_ONE_PPM) {
 			add_held_device(use, g, sum);
 		} else if (g && part->instance == GPUS_NONE) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/energy.h"
+#include "daemon/gpus.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/meters.h"
 
@@ -16,9 +17,14 @@ struct instance_weight {
 	struct gpu_weight weight;
 };
 
+struct compute_weight {
+	uint32_t gi, ci, slices; /* slices 0: unknown */
+};
+
 struct device_weights {
-	uint32_t count;
+	uint32_t count, compute_count;
 	struct instance_weight instance[CHILD_GPU_INSTANCES_MAX];
+	struct compute_weight compute[CHILD_GPU_INSTANCES_MAX];
 };
 
 struct gpu_weights {
@@ -112,6 +118,10 @@ static void weigh_device(struct gpu_weights *w, struct device_weights *d)
 		d->instance[i] = (struct instance_weight){
 			list[i]->gi, {.share_ppm = (uint32_t)part}};
 	}
+	d->compute_count = m->head.count;
+	for (uint32_t i = 0; i < m->head.count; i++)
+		d->compute[i] = (struct compute_weight){m->items[i].gi, m->items[i].ci,
+							m->items[i].ci_slices};
 	if (slices)
 		weigh_use(d, list, d->count, of, w->env->boottime_ns());
 }
@@ -121,7 +131,7 @@ void gpu_weights_take(struct gpu_weights *w, uint32_t count)
 	char name[CHILD_NAME_BYTES];
 
 	for (uint32_t i = 0; i < count && i < METERS_GPUS; i++) {
-		w->device[i].count = 0;
+		w->device[i].count = w->device[i].compute_count = 0;
 		(void)snprintf(name, sizeof(name), "gpu%u", i);
 		if (w->env->gpu && child_link_get(w->env->gpu, CHILD_GPU_INSTANCES,
 						  name, &w->in, sizeof(w->in)) > 0)
@@ -129,16 +139,52 @@ void gpu_weights_take(struct gpu_weights *w, uint32_t count)
 	}
 }
 
+/* Which part of its GPU instance a compute instance is. false: there is no such one. */
+static bool divide_instance(const struct device_weights *d, uint32_t gi, uint32_t ci,
+			    struct gpu_weight *w)
+{
+	uint64_t own = 0, all = 0;
+	uint32_t count = 0;
+	bool is_there = false, is_known = true;
+
+	for (uint32_t i = 0; i < d->compute_count; i++) {
+		const struct compute_weight *c = &d->compute[i];
+		if (c->gi != gi)
+			continue;
+		count++;
+		all += c->slices;
+		is_known &= c->slices > 0;
+		if (c->ci != ci)
+			continue;
+		own = c->slices;
+		is_there = true;
+	}
+	if (!is_there)
+		return false;
+	if (!is_known) {
+		own = 1;
+		all = count;
+	}
+	w->is_part = count > 1;
+	w->share_ppm = (uint32_t)(w->share_ppm * own / all);
+	w->use_ppm = (uint32_t)(w->use_ppm * own / all);
+	return true;
+}
+
 bool gpu_weights_of(const struct gpu_weights *w, uint32_t device, uint32_t instance,
-		    struct gpu_weight *ret)
+		    uint32_t compute, struct gpu_weight *ret)
 {
 	if (!w || device >= METERS_GPUS)
 		return false;
 	const struct device_weights *d = &w->device[device];
 	for (uint32_t i = 0; i < d->count; i++) {
+		struct gpu_weight own = d->instance[i].weight;
 		if (d->instance[i].gi != instance)
 			continue;
-		*ret = d->instance[i].weight;
+		if (compute != GPUS_NONE &&
+		    !divide_instance(d, instance, compute, &own))
+			return false;
+		*ret = own;
 		return true;
 	}
 	return false;

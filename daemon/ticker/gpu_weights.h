@@ -20,9 +20,12 @@ struct gpu_weight {
 	uint32_t share_ppm; /* slices */
 	uint32_t use_ppm;   /* slices x use; 0 of all: it is not measured, or next to
 			       nothing was used */
+	bool is_part;       /* there are more compute instances in its GPU instance */
 };
-/* Of a GPU instance. false: ceems-gpu has not told of it. */
+/* Of a GPU instance, or of one compute instance of it, which has the part of it that it
+ * has of the slices of its compute instances. compute GPUS_NONE: all of the GPU
+ * instance. false: ceems-gpu has not told of it. */
 bool gpu_weights_of(const struct gpu_weights *w, uint32_t device, uint32_t instance,
-		    struct gpu_weight *ret);
+		    uint32_t compute, struct gpu_weight *ret);
 
 #endif

@@ -64,7 +64,8 @@ static int reserve_gpus(struct usage_deltas *w, size_t units)
 	w->map->managed = true;
 	w->map->count = METERS_GPUS;
 	for (uint32_t i = 0; i < METERS_GPUS; i++)
-		w->map->gpu[i] = (struct gpu){.index = i, .instance = GPUS_NONE};
+		w->map->gpu[i] = (struct gpu){
+			.index = i, .instance = GPUS_NONE, .compute = GPUS_NONE};
 	return 0;
 }
 
@@ -88,19 +89,26 @@ static int find_gpus(struct usage_deltas *w, const struct usage_deltas_params *p
 				NULL);
 }
 
-/* Instances of a divided device (MIG) by what ceems-gpu tells of them; while it has not
- * told, in equal parts. */
+/* Instances of a divided device (MIG), and compute instances of those, by what
+ * ceems-gpu tells of them; while it has not told, in equal parts. */
 static struct gpu_weight weigh_gpu(const struct usage_deltas_params *p, uint32_t unit,
 				   const struct gpu_use *use, uint32_t device,
 				   bool mapped)
 {
 	const struct gpu *g = use->gpu;
-	struct gpu_weight w;
+	struct gpu_weight w = {
+		.share_ppm = ENERGY_ONE_PPM / (mapped && g->parts ? g->parts : 1),
+		.is_part = mapped && g->siblings > 1,
+	};
 
-	if (!mapped || g->instance == GPUS_NONE ||
-	    !gpu_weights_of(p->gpu_weights, device, g->instance, &w))
-		w = (struct gpu_weight){
-			ENERGY_ONE_PPM / (mapped && g->parts ? g->parts : 1), 0};
+	if (mapped && g->instance != GPUS_NONE &&
+	    gpu_weights_of(p->gpu_weights, device, g->instance, g->compute, &w) &&
+	    g->compute == GPUS_NONE && g->siblings > 1) {
+		/* which of the instance's compute instances it is is not known */
+		w.share_ppm /= g->siblings;
+		w.use_ppm /= g->siblings;
+		w.is_part = true;
+	}
 	w.share_ppm = (uint32_t)(use->share * w.share_ppm);
 	w.use_ppm = (uint32_t)(use->share * w.use_ppm);
 	if (mapped && use->share < 1 && g->instance == GPUS_NONE)
@@ -125,10 +133,10 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 		if (index >= p->gpus)
 			continue;
 		struct gpu_weight part = weigh_gpu(p, i_unit, &found[i], index, mapped);
-		w->parts[w->gpu_count] =
-			(struct gpu_part){mapped ? g->instance : GPUS_NONE,
-					  (uint32_t)(found[i].share * ENERGY_ONE_PPM),
-					  strncmp(unit->gpu_share, "mps", 3) == 0};
+		w->parts[w->gpu_count] = (struct gpu_part){
+			mapped ? g->instance : GPUS_NONE,
+			(uint32_t)(found[i].share * ENERGY_ONE_PPM), part.is_part,
+			strncmp(unit->gpu_share, "mps", 3) == 0};
 		w->gpus[w->gpu_count++] =
 			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;

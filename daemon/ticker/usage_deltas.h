@@ -15,6 +15,7 @@ struct gpu_part {
 	uint32_t instance;  /* GPU instance (MIG); GPUS_NONE: the device is whole */
 	uint32_t share_ppm; /* of the instance, or of the whole device */
 	bool by_mps;
+	bool is_compute; /* one of several compute instances of the instance */
 };
 
 /* What the table's units used in one tick, as input of the attribution. Memory is kept

@@ -13,8 +13,8 @@
  *					counter) mj=ADD lost mig gpm accounting
  *					busy=PERCENT refresh=MS used=MIB xid=NUMBER
  *					uuid=INDEX (of another one) nameless
- *	instance INDEX GI CI SLICES BUSY MIB	of a device that is divided
- *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
+ *	instance INDEX GI CI SLICES BUSY MIB [CI_SLICES]	of a device that is
+ *divided process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,9 +82,11 @@ static void read_instance_line(const char *line, struct fake_device devices[DEVI
 	struct fake_instance g = {0};
 	unsigned int index = 0;
 
-	if (sscanf(line, "instance %u %u %u %u %u %llu", &index, &g.gi, &g.ci,
-		   &g.slices, &g.busy, &g.used_mib) == 6 &&
-	    index < DEVICES && devices[index].instance_count < INSTANCES)
+	int n = sscanf(line, "instance %u %u %u %u %u %llu %u", &index, &g.gi, &g.ci,
+		       &g.slices, &g.busy, &g.used_mib, &g.ci_slices);
+	if (n == 6)
+		g.ci_slices = g.slices;
+	if (n >= 6 && index < DEVICES && devices[index].instance_count < INSTANCES)
 		devices[index].instance[devices[index].instance_count++] = g;
 }
 

@@ -20,7 +20,7 @@ enum {
 };
 
 struct fake_instance {
-	unsigned int gi, ci, slices, busy;
+	unsigned int gi, ci, slices, ci_slices, busy;
 	unsigned long long used_mib;
 };
 struct fake_process {

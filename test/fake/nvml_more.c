@@ -46,9 +46,9 @@ NUMBER(nvmlDeviceGetMaxMigDeviceCount, unsigned int, INSTANCES - 1)
 OF_INSTANCE(nvmlDeviceGetGpuInstanceId, unsigned int, d.self->gi)
 OF_INSTANCE(nvmlDeviceGetComputeInstanceId, unsigned int, d.self->ci)
 OF_INSTANCE(nvmlDeviceGetAttributes_v2, struct attributes,
-	    ((struct attributes){.sms = d.self->slices * 16,
+	    ((struct attributes){.sms = d.self->ci_slices * 16,
 				 .gi_slices = d.self->slices,
-				 .ci_slices = d.self->slices,
+				 .ci_slices = d.self->ci_slices,
 				 .memory_mib = d.self->slices * 10240ull}))
 
 EXPORT int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor);

@@ -122,7 +122,7 @@ static void a_whole_device_has_its_figures(void **state)
 
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	part = (struct gpu_part){GPUS_NONE, ENERGY_ONE_PPM, false};
+	part = (struct gpu_part){.instance = GPUS_NONE, .share_ppm = ENERGY_ONE_PPM};
 	said.gpu.m.have = 1u << CHILD_GPU_MEMORY_USED | 1u << CHILD_GPU_MEMORY_TOTAL;
 	said.gpu.m.value[CHILD_GPU_MEMORY_USED] = 100 * MIB;
 	said.gpu.m.value[CHILD_GPU_MEMORY_TOTAL] = 1000 * MIB;
@@ -143,7 +143,8 @@ static void of_a_shared_device_a_unit_has_what_its_processes_did(void **state)
 
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	part = (struct gpu_part){GPUS_NONE, ENERGY_ONE_PPM / 4, false};
+	part = (struct gpu_part){.instance = GPUS_NONE,
+				 .share_ppm = ENERGY_ONE_PPM / 4};
 	said.gpu.m.have = 1u << CHILD_GPU_BUSY | 1u << CHILD_GPU_MEMORY_USED |
 			  1u << CHILD_GPU_MEMORY_TOTAL;
 	said.gpu.m.value[CHILD_GPU_BUSY] = 900000;
@@ -178,7 +179,7 @@ static void an_instance_has_its_memory_and_figures(void **state)
 
 	(void)state;
 	memset(&said, 0, sizeof(said));
-	part = (struct gpu_part){5, ENERGY_ONE_PPM, false};
+	part = (struct gpu_part){.instance = 5, .share_ppm = ENERGY_ONE_PPM};
 	share.share_ppm = ENERGY_ONE_PPM / 7; /* slices */
 	said.gpu.m.mig = 1;
 	said.mig.m.head.count = 2;
@@ -200,6 +201,11 @@ static void an_instance_has_its_memory_and_figures(void **state)
 	said.mig.m.head.count = 1;
 	read_once(r, 12);
 	assert_int_equal(added.more.memory_of_ms, 0);
+	/* they are not one compute instance's, where it has several */
+	said.mig.m.head.count = 2;
+	part.is_compute = true;
+	read_once(r, 13);
+	assert_int_equal(added.calls, 0);
 	gpu_readings_free(r);
 	share.share_ppm = ENERGY_ONE_PPM;
 }

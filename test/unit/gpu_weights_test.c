@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/energy.h"
+#include "daemon/gpus.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/source.h"
 #include "daemon/ticker/gpu_readings.h"
@@ -105,7 +106,7 @@ static void weight_is(const struct gpu_weights *w, uint32_t instance,
 {
 	struct gpu_weight got;
 
-	assert_true(gpu_weights_of(w, 0, instance, &got));
+	assert_true(gpu_weights_of(w, 0, instance, GPUS_NONE, &got));
 	assert_int_equal(got.share_ppm, share_ppm);
 	assert_int_equal(got.use_ppm, use_ppm);
 }
@@ -120,12 +121,12 @@ static void instances_weigh_by_slices_and_by_their_use(void **state)
 
 	memset(said, 0, sizeof(said));
 	gpu_weights_take(w, 1);
-	assert_false(gpu_weights_of(w, 0, 1, &none));
+	assert_false(gpu_weights_of(w, 0, 1, GPUS_NONE, &none));
 	say_instances(0, 2, slices, (uint32_t[]){500000, 1000000});
 	gpu_weights_take(w, 1);
 	weight_is(w, 1, 571428, 285714);
 	weight_is(w, 2, 285714, 285714);
-	assert_false(gpu_weights_of(w, 0, 3, &none));
+	assert_false(gpu_weights_of(w, 0, 3, GPUS_NONE, &none));
 	/* one that is not measured: none is */
 	say_instances(0, 2, slices, (uint32_t[]){500000, UINT32_MAX});
 	gpu_weights_take(w, 1);
@@ -143,6 +144,51 @@ static void instances_weigh_by_slices_and_by_their_use(void **state)
 	say_instances(0, 2, unknown, (uint32_t[]){500000, 500000});
 	gpu_weights_take(w, 1);
 	weight_is(w, 1, 500000, 0);
+	gpu_weights_free(w);
+}
+
+static void compute_weight_is(const struct gpu_weights *w, uint32_t gi, uint32_t ci,
+			      uint32_t share_ppm, uint32_t use_ppm)
+{
+	struct gpu_weight got;
+
+	assert_true(gpu_weights_of(w, 0, gi, ci, &got));
+	assert_int_equal(got.share_ppm, share_ppm);
+	assert_int_equal(got.use_ppm, use_ppm);
+	assert_int_equal(got.is_part, gi == 1);
+}
+
+/* GPU instance 1 has the compute instances 0 and 1, GPU instance 2 has 0. */
+static void compute_instances_weigh_by_their_slices(void **state)
+{
+	(void)state;
+	static const uint32_t slices[] = {4, 4, 3};
+	struct env env = lab_env();
+	struct gpu_weights *w = gpu_weights_new(&env);
+	struct child_gpu_instance *items = said[0].mig.m.items;
+	struct gpu_weight none;
+
+	memset(said, 0, sizeof(said));
+	say_instances(0, 3, slices, (uint32_t[]){700000, 700000, 350000});
+	items[1].gi = 1;
+	items[1].ci = 1;
+	items[2].gi = 2;
+	items[0].ci_slices = 3;
+	items[1].ci_slices = 1;
+	items[2].ci_slices = 3;
+	gpu_weights_take(w, 1);
+	weight_is(w, 1, 571428, 400000);
+	weight_is(w, 2, 428571, 150000);
+	compute_weight_is(w, 1, 0, 428571, 300000);
+	compute_weight_is(w, 1, 1, 142857, 100000);
+	compute_weight_is(w, 2, 0, 428571, 150000);
+	assert_false(gpu_weights_of(w, 0, 1, 2, &none));
+	assert_false(gpu_weights_of(w, 0, 3, 0, &none));
+	/* how many they have is not told: in equal parts */
+	items[1].ci_slices = 0;
+	gpu_weights_take(w, 1);
+	compute_weight_is(w, 1, 0, 285714, 200000);
+	compute_weight_is(w, 1, 1, 285714, 200000);
 	gpu_weights_free(w);
 }
 
@@ -323,11 +369,12 @@ static size_t list_uses(struct history *h, struct energy_use *uses)
 	gpu_weights_take(h->weights, DEVICES);
 	for (size_t i = 0; i < UNITS; i++) {
 		struct history_unit *u = &h->unit[i];
-		struct gpu_weight w = {ENERGY_ONE_PPM, 0};
+		struct gpu_weight w = {.share_ppm = ENERGY_ONE_PPM};
 		if (!u->started_ns)
 			continue;
 		if (u->instance)
-			(void)gpu_weights_of(h->weights, u->device, u->instance, &w);
+			(void)gpu_weights_of(h->weights, u->device, u->instance,
+					     GPUS_NONE, &w);
 		u->share = (struct energy_gpu_share){u->device, w.share_ppm, w.use_ppm};
 		uses[n++] = (struct energy_use){.account = &u->account,
 						.started_ns = u->started_ns,
@@ -441,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instances_weigh_by_slices_and_by_their_use),
+		cmocka_unit_test(compute_instances_weigh_by_their_slices),
 		cmocka_unit_test(partitions_weigh_by_how_busy_their_dies_are),
 		cmocka_unit_test(
 			over_random_histories_a_device_is_its_units_idle_and_system),
