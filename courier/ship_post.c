@@ -8,6 +8,7 @@
 
 #include "courier/ship.h"
 #include "lib/cleanup.h"
+#include "lib/http/client_url.h"
 #include "lib/identity/munge_request.h"
 #include "lib/records/report_clock.h"
 #include "lib/records/tlv.h"
@@ -49,6 +50,7 @@ static bool is_safe_for_tokens(const char *url)
 static int add_url(struct ship_post *p, const char *url, struct err *err)
 {
 	size_t n = strlen(url);
+	struct http_url_parts parts;
 
 	if (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)
 		return err_set(
@@ -56,10 +58,13 @@ static int add_url(struct ship_post *p, const char *url, struct err *err)
 			"--aggregator.url: \"%.100s\" must begin with http:// or "
 			"https://",
 			url);
-	if (strpbrk(url, "?#@ "))
+	if (strchr(url, ','))
 		return err_set(err, -EINVAL,
-			       "--aggregator.url: must have nothing but a host, a port "
-			       "and a path");
+			       "--aggregator.url: \"%.100s\" is one URL; give the "
+			       "option once for each",
+			       url);
+	if (http_url_split(url, &parts, err) < 0)
+		return err_prefix(err, -EINVAL, "--aggregator.url: \"%.100s\"", url);
 	if (p->proof == PROOF_TOKEN && !is_safe_for_tokens(url))
 		return err_set(err, -EINVAL,
 			       "--aggregator.token-file: not over http to another "

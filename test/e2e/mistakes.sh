@@ -56,6 +56,8 @@ mistake "a certificate that is not there" 'tls.yaml.*node.pem' 'No such file' "$
 # --- from nodes to the aggregator
 courier=$BUILD/ceems-courier
 mistake "aggregator.url without a scheme" '--aggregator.url: "aggregator:9020"' 'must begin with http:// or https://' "$courier" --check-config --aggregator.url=aggregator:9020
+mistake "two in one aggregator.url" "--aggregator.url: \"http://one:9020,http://two:9020\"" 'is one URL; give the option once for each' "$courier" --check-config --aggregator.url=http://one:9020,http://two:9020
+mistake "aggregator.url without a right port" '--aggregator.url: "http://one:0"' 'a port must be 1 to 65535' "$courier" --check-config --aggregator.url=http://one:0
 mistake "a token by plain HTTP" '--aggregator.token-file' 'use https' "$courier" --check-config --aggregator.url=http://aggregator:9020 --aggregator.token-file=web.yaml
 mistake "a spool that is misspelt" '--ship.spool=/var/spool/cems' 'spelt right' "$courier" --once --aggregator.url=http://127.0.0.1:9 --ship.spool=/var/spool/cems
 agg=$BUILD/ceems_aggregator
