@@ -138,6 +138,7 @@ CHECKS_LONG += test/e2e/promql_upstream.sh
 CHECKS_LONG += test/e2e/lb_pyroscope.sh
 CHECKS += test/e2e/aggregator_backup.sh
 CHECKS_LONG += test/e2e/aggregator_standby.sh
+CHECKS_LONG += test/e2e/aggregator_pair.sh
 CHECKS += test/e2e/prometheus_rules.sh
 CHECKS += test/e2e/grafana_dashboards.sh
 CHECKS += test/e2e/grafana_panels.sh
