@@ -12,6 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/conf/conf_impl.h"
+#include "lib/conf/dropins.h"
 #include "lib/fs.h"
 #include "lib/parse.h"
 #include "lib/spelling.h"
@@ -409,19 +410,33 @@ static int apply_environment(const struct load *l)
 	return 0;
 }
 
+static int apply_text(const struct load *l, const struct buf *text, const char *file)
+{
+	return conf_apply_yaml(l->opts, l->n, text->data ? text->data : "", text->len,
+			       file, l->dst, l->warnings, l->err);
+}
+
+/* The file, then its drop-ins: an option that a later one gives is replaced. */
 static int apply_file(const struct load *l, const char *path, bool explicit)
 {
 	auto_buf struct buf text = BUF_INIT;
+	auto_dropins struct dropins more = {.count = 0};
 
 	if (!path || !*path)
 		return 0;
 	int rc = fs_read_buf_at(AT_FDCWD, path, CONF_FILE_MAX, &text, l->err);
-	if (rc == -ENOENT && !explicit)
-		return 0; /* the file at the default path may be missing */
-	if (rc < 0)
+	if (rc < 0 && (rc != -ENOENT || explicit))
 		return err_prefix(l->err, rc, "config.file");
-	return conf_apply_yaml(l->opts, l->n, text.data ? text.data : "", text.len,
-			       path, l->dst, l->warnings, l->err);
+	/* the file at the default path may be missing */
+	if (rc == 0)
+		rc = apply_text(l, &text, path);
+	else
+		rc = 0;
+	if (rc == 0)
+		rc = dropins_read(path, &more, l->err);
+	for (size_t i = 0; rc == 0 && i < more.count; i++)
+		rc = apply_text(l, &more.items[i].text, more.items[i].file);
+	return rc;
 }
 
 /* A parsed flag of the command line. */

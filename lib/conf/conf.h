@@ -12,9 +12,9 @@
 /*
  * One table of options per program serves the command line, the YAML file, the
  * environment, --help, --check-config and doc/config.md. Precedence: default < CEEMS_*
- * environment < --config.file < command line. The option "config.file" names the YAML
- * file, which may be missing only at its default path. An empty variable counts as
- * unset.
+ * environment < --config.file < its drop-ins (lib/conf/dropins.h) < command line. The
+ * option "config.file" names the YAML file, which may be missing only at its default
+ * path. An empty variable counts as unset.
  *
  * Command line: --name=value, --name value, and for CONF_BOOL --name and --no-name
  * (--no-collector.x for collector.x). Repeated CONF_LIST options append. YAML: nested

@@ -2,7 +2,7 @@
 FUZZERS += cgroup
 cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
-conf_fuzz_SRCS := lib/conf/conf.c lib/spelling.c lib/conf/conf_help.c lib/conf/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/conf/yaml_walk.c
+conf_fuzz_SRCS := lib/conf/conf.c lib/spelling.c lib/conf/conf_help.c lib/conf/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/conf/yaml_walk.c lib/conf/dropins.c lib/secret.c
 conf_fuzz_PKGS := yaml-0.1
 FUZZERS += spool
 spool_fuzz_SRCS := lib/records/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
