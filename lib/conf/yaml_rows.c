@@ -160,8 +160,9 @@ static int read_in_range(struct yaml_reader *r, const struct yaml_row *row,
 		return yaml_walk_fail(&r->w, v, key, kind->wrong);
 	if (n < row->min || n > row->max)
 		return err_set(r->w.err, -EINVAL,
-			       "%s:%zu: %s: must be from %llu to %llu%s", r->w.file,
-			       yaml_walk_line(v), key, (unsigned long long)row->min,
+			       "%s:%zu: %s: must be from %llu to %llu%s",
+			       yaml_walk_file(&r->w, v), yaml_walk_line(v), key,
+			       (unsigned long long)row->min,
 			       (unsigned long long)row->max, kind->unit);
 	store_number(row, at, n / kind->divisor);
 	return 0;

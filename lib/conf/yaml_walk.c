@@ -9,6 +9,8 @@
 
 #include "lib/buf.h"
 #include "lib/cleanup.h"
+#include "lib/conf/dropins.h"
+#include "lib/conf/yaml_merge.h"
 #include "lib/parse.h"
 #include "lib/spelling.h"
 
@@ -19,11 +21,19 @@ size_t yaml_walk_line(const yaml_node_t *n)
 	return n->start_mark.line + 1;
 }
 
+const char *yaml_walk_file(const struct yaml_walk *w, const yaml_node_t *n)
+{
+	size_t part = w->more ? n->start_mark.index : 0; /* see yaml_merge.h */
+
+	return part ? w->more->items[part - 1].file : w->file;
+}
+
 int yaml_walk_fail(struct yaml_walk *w, const yaml_node_t *at, const char *what,
 		   const char *detail)
 {
-	return err_set(w->err, -EINVAL, "%s:%zu: %s%s%s", w->file, yaml_walk_line(at),
-		       what, detail ? ": " : "", detail ? detail : "");
+	return err_set(w->err, -EINVAL, "%s:%zu: %s%s%s", yaml_walk_file(w, at),
+		       yaml_walk_line(at), what, detail ? ": " : "",
+		       detail ? detail : "");
 }
 
 int yaml_walk_scalar(struct yaml_walk *w, const char *key, yaml_node_t *n,
@@ -281,7 +291,9 @@ int yaml_walk_text(struct yaml_walk *w, const char *text, size_t len, size_t max
 		rc = not_yaml(w, &yaml, text, len);
 	} else {
 		w->doc = &doc;
-		rc = root(arg, yaml_document_get_root_node(&doc));
+		rc = w->more ? yaml_merge_dropins(w, &doc) : 0;
+		if (rc == 0)
+			rc = root(arg, yaml_document_get_root_node(&doc));
 		w->doc = NULL;
 		bool more = yaml_document_get_root_node(&doc) != NULL;
 		yaml_document_delete(&doc);

@@ -15,10 +15,13 @@
 
 #define YAML_WALK_KEYS_MAX 64 /* in one mapping's table */
 
+struct dropins;
+
 struct yaml_walk {
 	yaml_document_t *doc;
 	const char *file; /* its name in messages; borrowed */
 	struct err *err;
+	const struct dropins *more; /* merged into it; NULL: there are none */
 };
 
 /* Handles a key's value. arg: as passed to the walk. */
@@ -64,6 +67,8 @@ int yaml_walk_fail(struct yaml_walk *w, const yaml_node_t *at, const char *what,
 		   const char *detail);
 
 size_t yaml_walk_line(const yaml_node_t *n);
+/* The file that a node is from: w->file or a drop-in. */
+const char *yaml_walk_file(const struct yaml_walk *w, const yaml_node_t *n);
 
 /* Whether line `line` (from 0), at which the parser gave up, or the one before begins
  * with a tab; and the hint to append to the parser's message. */

@@ -2,7 +2,7 @@
 FUZZERS += cgroup
 cgroup_fuzz_SRCS := lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 FUZZERS += conf
-conf_fuzz_SRCS := lib/conf/conf.c lib/spelling.c lib/conf/conf_help.c lib/conf/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/conf/yaml_walk.c lib/conf/dropins.c lib/secret.c
+conf_fuzz_SRCS := lib/conf/conf.c lib/spelling.c lib/conf/conf_help.c lib/conf/conf_yaml.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/secret.c
 conf_fuzz_PKGS := yaml-0.1
 FUZZERS += spool
 spool_fuzz_SRCS := lib/records/spool_segment.c lib/buf.c lib/crc32c.c lib/err.c lib/fs.c lib/parse.c
@@ -38,7 +38,7 @@ negotiate_fuzz_SRCS := lib/http/negotiate.c lib/buf.c lib/err.c lib/fs.c lib/par
 FUZZERS += proc
 proc_fuzz_SRCS := daemon/node/proc_parse.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 FUZZERS += web_config
-web_config_fuzz_SRCS := lib/http/web_config.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+web_config_fuzz_SRCS := lib/http/web_config.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/spelling.c lib/secret.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 web_config_fuzz_PKGS := yaml-0.1
 FUZZERS += rapl
 rapl_fuzz_SRCS := daemon/sources/rapl_zone.c daemon/sources/rapl_pmu.c daemon/sources/energy_counter.c lib/parse.c
@@ -69,13 +69,13 @@ FUZZERS += redfish_json redfish_config
 endif
 redfish_json_fuzz_SRCS := courier/redfish_json.c lib/http/json.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_json_fuzz_PKGS := json-c
-redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+redfish_config_fuzz_SRCS := courier/redfish_config.c courier/redfish_config_yaml.c lib/http/client_url.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/spelling.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 redfish_config_fuzz_PKGS := libcurl yaml-0.1
 FUZZERS += proxy_path
 proxy_path_fuzz_SRCS := redfish_proxy/path.c redfish_proxy/url.c lib/netaddr.c lib/parse.c lib/err.c
 FUZZERS += proxy_config
 proxy_config_fuzz_SRCS := redfish_proxy/config.c redfish_proxy/access.c redfish_proxy/path.c redfish_proxy/url.c \
-	lib/netaddr.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+	lib/netaddr.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/spelling.c lib/secret.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 proxy_config_fuzz_PKGS := yaml-0.1
 FUZZERS += report
 report_fuzz_SRCS := lib/records/report.c lib/records/report_counts.c lib/records/tlv.c lib/err.c lib/buf.c
@@ -150,7 +150,7 @@ when_fuzz_SRCS := cli/cacct/when.c lib/err.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
 FUZZERS += cacct
 cacct_fuzz_SRCS := $(filter-out cli/cacct_%,$(libcacct_SRCS)) cli/cacct/cacct_query.c lib/http/client.c lib/http/client_url.c lib/http/json.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c
-cacct_fuzz_SRCS += lib/spelling.c lib/records/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/netaddr.c
+cacct_fuzz_SRCS += lib/spelling.c lib/records/job_names.c lib/buf.c lib/err.c lib/fs.c lib/parse.c lib/rfc3339.c lib/secret.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/netaddr.c
 cacct_fuzz_PKGS := libcurl json-c yaml-0.1 gnutls
 FUZZERS += flame
 flame_fuzz_SRCS := cli/cacct/flame.c cli/cacct/flame_print.c cli/cacct/text.c lib/http/json.c lib/buf.c lib/err.c lib/parse.c lib/fs.c
@@ -162,7 +162,7 @@ endif
 lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
-	lib/http/client_url.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/arena.c lib/spelling.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
+	lib/http/client_url.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/spelling.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
 	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/identity/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)

@@ -150,6 +150,9 @@ web_auth_test_LDFLAGS := -Wl,--wrap=clock_gettime
 TESTS += dropins_test
 dropins_test_LIBS := libconf libbase
 dropins_test_PKGS := yaml-0.1
+TESTS += yaml_merge_test
+yaml_merge_test_LIBS := libconf libbase
+yaml_merge_test_PKGS := yaml-0.1
 TESTS += yaml_rows_test
 yaml_rows_test_LIBS := libconf libbase
 yaml_rows_test_PKGS := yaml-0.1
