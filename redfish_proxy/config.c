@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/conf/dropins.h"
 #include "lib/conf/yaml_rows.h"
 #include "lib/identity/munge_request.h"
 #include "lib/parse.h"
@@ -413,12 +414,13 @@ static int check_proxy_config(struct yaml_reader *r, struct config_file *f)
 	return rc;
 }
 
-int config_parse(const char *text, size_t len, const char *file, bool expand,
-		 struct config *ret, struct err *err)
+static int parse_config(const char *text, size_t len, const char *file,
+			const struct dropins *more, bool expand, struct config *ret,
+			struct err *err)
 {
 	struct config_file f = {
 		.c = {.munge_check_origin = true, .munge_unbound = true}};
-	struct yaml_reader r = {.w = {.file = file, .err = err},
+	struct yaml_reader r = {.w = {.file = file, .err = err, .more = more},
 				.arena = &f.c.arena,
 				.expand = expand,
 				.notes = &f.c.notes,
@@ -437,18 +439,27 @@ int config_parse(const char *text, size_t len, const char *file, bool expand,
 	return rc;
 }
 
+int config_parse(const char *text, size_t len, const char *file, bool expand,
+		 struct config *ret, struct err *err)
+{
+	return parse_config(text, len, file, NULL, expand, ret, err);
+}
+
 int config_load(const char *file, bool expand, struct config *ret, struct err *err)
 {
 	auto_secret struct buf text = BUF_INIT;
+	auto_dropins struct dropins more = {.count = 0};
 	struct config c;
 	struct stat st = {0};
 	int rc = 0;
 
 	if (*file)
 		rc = secret_read(file, CONFIG_BYTES_MAX, &text, &st, err);
+	if (rc == 0 && *file)
+		rc = dropins_read(file, &more, err);
 	if (rc == 0)
-		rc = config_parse(text.data ? text.data : "", text.len, file, expand,
-				  &c, err);
+		rc = parse_config(text.data ? text.data : "", text.len, file, &more,
+				  expand, &c, err);
 	if (rc != 0)
 		return rc;
 	/* whoever can write it decides who reads which BMC, even without secrets */
@@ -457,8 +468,12 @@ int config_load(const char *file, bool expand, struct config *ret, struct err *e
 			     "%s: can be written by others than its owner (mode %04o), "
 			     "refused",
 			     file, st.st_mode & 07777);
+	if (rc == 0)
+		rc = dropins_check_writers(&more, err);
 	if (rc == 0 && c.has_secrets)
 		rc = secret_check(file, &st, err);
+	if (rc == 0 && c.has_secrets)
+		rc = dropins_check_secret(&more, err);
 	if (rc < 0)
 		config_done(&c);
 	else

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/conf/dropins.h"
 #include "lib/conf/yaml_rows.h"
 #include "lib/fs.h"
 
@@ -131,25 +132,35 @@ static const struct yaml_row root_rows[] = {
 	YAML_END,
 };
 
+static int parse_site(const char *text, size_t len, const char *file,
+		      const struct dropins *more, struct site *ret, struct err *err)
+{
+	struct yaml_reader r = {.w = {.file = file, .err = err, .more = more},
+				.arena = &ret->arena,
+				.config = ret};
+
+	return yaml_rows_read(&r, text, len, SITE_FILE_MAX, "the file", root_rows, ret);
+}
+
 int site_parse(const char *text, size_t len, const char *file, struct site *ret,
 	       struct err *err)
 {
-	struct yaml_reader r = {
-		.w = {.file = file, .err = err}, .arena = &ret->arena, .config = ret};
-
-	return yaml_rows_read(&r, text, len, SITE_FILE_MAX, "the file", root_rows, ret);
+	return parse_site(text, len, file, NULL, ret, err);
 }
 
 static int load_file(const char *path, bool must, struct site *ret, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT;
+	auto_dropins struct dropins more = {.count = 0};
 	int rc = fs_read_buf_at(AT_FDCWD, path, SITE_FILE_MAX, &text, err);
 
 	if (rc == -ENOENT && !must)
 		return rc;
+	if (rc == 0)
+		rc = dropins_read(path, &more, err);
 	if (rc < 0)
 		return rc;
-	return site_parse(text.data ? text.data : "", text.len, path, ret, err);
+	return parse_site(text.data ? text.data : "", text.len, path, &more, ret, err);
 }
 
 /* DIR/ceems/cacct.yaml, else .yml as in the peer */

@@ -8,6 +8,7 @@
 
 #include "lb/site/site_impl.h"
 #include "lib/cleanup.h"
+#include "lib/conf/dropins.h"
 #include "lib/secret.h"
 
 #define SITE struct site_parser
@@ -191,13 +192,14 @@ static const struct yaml_row root_rows[] = {
 	YAML_END,
 };
 
-int site_parse(const char *text, size_t len, const char *file, bool expand,
-	       const struct site *before, struct site **ret, bool *ret_secrets,
-	       struct err *err)
+static int parse_site(const char *text, size_t len, const char *file,
+		      const struct dropins *more, bool expand,
+		      const struct site *before, struct site **ret, bool *ret_secrets,
+		      struct err *err)
 {
 	struct site_store *s = calloc(1, sizeof(*s));
 	struct site_parser p = {
-		.r = {.w = {.file = file, .err = err},
+		.r = {.w = {.file = file, .err = err, .more = more},
 		      .expand = expand,
 		      .notes = &p.notes,
 		      .files = &p.files,
@@ -227,18 +229,28 @@ int site_parse(const char *text, size_t len, const char *file, bool expand,
 	return 0;
 }
 
+int site_parse(const char *text, size_t len, const char *file, bool expand,
+	       const struct site *before, struct site **ret, bool *ret_secrets,
+	       struct err *err)
+{
+	return parse_site(text, len, file, NULL, expand, before, ret, ret_secrets, err);
+}
+
 int site_read(const char *path, bool expand, const struct site *before,
 	      struct site **ret, struct err *err)
 {
 	auto_secret struct buf text = BUF_INIT;
+	auto_dropins struct dropins more = {.count = 0};
 	struct site *site = NULL;
 	struct stat st = {0};
 	bool secrets = false;
 	int rc = secret_read(path, SITE_BYTES_MAX, &text, &st, err);
 
 	if (rc == 0)
-		rc = site_parse(text.data ? text.data : "", text.len, path, expand,
-				before, &site, &secrets, err);
+		rc = dropins_read(path, &more, err);
+	if (rc == 0)
+		rc = parse_site(text.data ? text.data : "", text.len, path, &more,
+				expand, before, &site, &secrets, err);
 	if (rc < 0)
 		return rc;
 	/* whoever can write it decides who may read what, even without secrets */
@@ -247,8 +259,12 @@ int site_read(const char *path, bool expand, const struct site *before,
 			     "%s: can be written by others than its owner (mode %04o), "
 			     "refused (chmod go-w)",
 			     path, st.st_mode & 07777);
+	if (rc == 0)
+		rc = dropins_check_writers(&more, err);
 	if (rc == 0 && secrets)
 		rc = secret_check(path, &st, err);
+	if (rc == 0 && secrets)
+		rc = dropins_check_secret(&more, err);
 	if (rc < 0) {
 		site_unref(site);
 		return rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/conf/dropins.h"
 #include "lib/conf/yaml_rows.h"
 #include "lib/parse.h"
 #include "lib/secret.h"
@@ -377,14 +378,15 @@ static int refuse_htpasswd(void *arg, yaml_node_t *root)
 		       : 0;
 }
 
-int web_config_parse(const char *text, size_t len, const char *file,
-		     struct web_config *ret, struct err *err)
+static int parse_web_config(const char *text, size_t len, const char *file,
+			    const struct dropins *more, struct web_config *ret,
+			    struct err *err)
 {
 	struct web_config_file f = {.c = {.client_prefix = NETADDR_PREFIX_OF_HOST},
 				    .min_version = 12,
 				    .max_version = 13,
 				    .prefer_server = true};
-	struct yaml_reader r = {.w = {.file = file, .err = err},
+	struct yaml_reader r = {.w = {.file = file, .err = err, .more = more},
 				.arena = &f.c.arena,
 				.config = &f.c,
 				.empty_is_absent = true};
@@ -405,20 +407,31 @@ int web_config_parse(const char *text, size_t len, const char *file,
 	return rc;
 }
 
+int web_config_parse(const char *text, size_t len, const char *file,
+		     struct web_config *ret, struct err *err)
+{
+	return parse_web_config(text, len, file, NULL, ret, err);
+}
+
 int web_config_load(const char *file, struct web_config *ret, struct err *err)
 {
 	auto_secret struct buf text = BUF_INIT;
+	auto_dropins struct dropins more = {.count = 0};
 	struct web_config c;
 	struct stat st;
 	int rc = secret_read(file, WEB_CONFIG_BYTES_MAX, &text, &st, err);
 
 	if (rc == 0)
-		rc = web_config_parse(text.data ? text.data : "", text.len, file, &c,
-				      err);
+		rc = dropins_read(file, &more, err);
+	if (rc == 0)
+		rc = parse_web_config(text.data ? text.data : "", text.len, file, &more,
+				      &c, err);
 	if (rc != 0)
 		return rc;
 	if (c.user_count)
 		rc = secret_check(file, &st, err);
+	if (rc == 0 && c.user_count)
+		rc = dropins_check_secret(&more, err);
 	if (rc < 0)
 		web_config_done(&c);
 	else

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/x509.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/conf/dropins.h"
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/secret.h"
@@ -26,7 +28,7 @@ struct signature {
 	struct timespec mtime, ctime;
 };
 
-#define FILES 4 /* configuration, certificate, key, CA */
+#define FILES 5 /* configuration, certificate, key, CA, folder of drop-ins */
 
 struct web_policy {
 	char *file;
@@ -51,6 +53,14 @@ static void sign_file(const char *path, struct signature *ret)
 	}
 }
 
+static void sign_dropins(const struct web_policy *p, struct signature *ret)
+{
+	char folder[PATH_MAX];
+	bool named = *p->file && dropins_folder(p->file, folder, sizeof(folder)) == 0;
+
+	sign_file(named ? folder : NULL, ret);
+}
+
 static bool same_time(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -69,6 +79,7 @@ static void sign_all(const struct web_policy *p, const struct web_config *c,
 	sign_file(c ? c->cert_file : NULL, &ret[1]);
 	sign_file(c ? c->key_file : NULL, &ret[2]);
 	sign_file(c ? c->client_ca_file : NULL, &ret[3]);
+	sign_dropins(p, &ret[4]);
 }
 
 static void settings_free(struct web_settings *s)
@@ -204,6 +215,7 @@ static void remember_signatures(struct web_policy *p, const struct web_config *w
 {
 	sign_all(p, is, p->seen);
 	p->seen[0] = before[0];
+	p->seen[4] = before[4];
 	if (same_path(was->cert_file, is->cert_file))
 		p->seen[1] = before[1];
 	if (same_path(was->key_file, is->key_file))
@@ -221,7 +233,8 @@ int web_policy_new(const char *file, struct web_policy **ret, struct err *err)
 	pthread_mutex_init(&p->mutex, NULL);
 	p->file = strdup(file ? file : "");
 	struct signature before[FILES] = {{0}};
-	sign_file(p->file, &before[0]);
+	if (p->file)
+		sign_all(p, NULL, before);
 	int rc = p->file ? settings_load(p, &p->current, err)
 			 : err_set(err, -ENOMEM, "web: out of memory");
 	if (rc < 0) {
