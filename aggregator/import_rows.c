@@ -14,17 +14,15 @@
 #define ROWS_AT_ONCE 1000
 #define ROWS_BYTES ((size_t)8 << 20)
 
-int import_rows_send(struct import_rows *m, struct err *err)
+/* Another import of the same rows, or the roll-up, may be in the way: tried again. */
+#define TRIES 10
+
+static int send_rows_in(struct pg *pg, void *arg, struct err *err)
 {
+	struct import_rows *m = arg;
 	auto_query struct query q = {.list_count = 0};
 	auto_pgresult PGresult *r = NULL;
-	int64_t n = 0;
 
-	if (!m->count)
-		return 0;
-	buf_putc(&m->rows, ']');
-	if (buf_error(&m->rows))
-		return err_set(err, -ENOMEM, "out of memory");
 	query_put(&q, m->pue ? "SELECT import_units(" : "SELECT import_jobs(");
 	query_text(&q, m->rows.data);
 	query_put(&q, "::jsonb");
@@ -34,10 +32,20 @@ int import_rows_send(struct import_rows *m, struct err *err)
 		query_put(&q, "::numeric");
 	}
 	query_put(&q, ")");
-	int rc = query_run(&q, m->pg, &r, err);
+	int rc = query_run(&q, pg, &r, err);
+	return rc < 0 ? rc : pg_get_s64(r, 0, 0, &m->taken_last);
+}
+
+int import_rows_send(struct import_rows *m, struct err *err)
+{
+	if (!m->count)
+		return 0;
+	buf_putc(&m->rows, ']');
+	if (buf_error(&m->rows))
+		return err_set(err, -ENOMEM, "out of memory");
+	int rc = pg_transaction(m->pg, PG_READ_COMMITTED, TRIES, send_rows_in, m, err);
 	if (rc == 0)
-		rc = pg_get_s64(r, 0, 0, &n);
-	m->taken += (uint64_t)n;
+		m->taken += (uint64_t)m->taken_last;
 	m->count = 0;
 	buf_reset(&m->rows);
 	return rc;

@@ -19,7 +19,8 @@ struct import_rows {
 	const char *pue; /* of rows with usage, a number; NULL: rows have none */
 	struct buf rows; /* a JSON list being built; the caller's to free */
 	unsigned count;
-	uint64_t taken; /* so far: new or changed */
+	uint64_t taken;     /* so far: new or changed */
+	int64_t taken_last; /* of the last list */
 };
 
 /* step_names: a JSON object, NULL: none. more: further members of the row, each with a
