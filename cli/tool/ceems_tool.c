@@ -62,6 +62,15 @@ static const struct command commands[] = {
 	{"gpu release", "have ceemsd let the GPU driver go, until resume",
 	 tool_gpu_release, GPU_OPTIONS},
 	{"gpu resume", "have ceemsd read GPUs again", tool_gpu_resume, GPU_OPTIONS},
+	{"migrate config", "from service files of CEEMS' programs to files of ours",
+	 tool_migrate_config,
+	 "  SERVICE ...          such as /etc/systemd/system/ceems_exporter.service; "
+	 "or\n"
+	 "  -- PROGRAM FLAG ...  a command line\n"
+	 "  --dry-run            write nothing, say what has no counterpart\n"
+	 "  --output-dir DIR     default: /etc/ceems\n"
+	 "  --root DIR           files that are named are below it\n"
+	 "  --force              replace files that exist and are others\n"},
 	{"migrate database", "the units of a CEEMS API server, into our aggregator",
 	 tool_migrate_database,
 	 "  FILE                 its database, such as /var/lib/ceems/ceems.db\n"

@@ -28,6 +28,8 @@ int tool_doctor(int argc, char **argv);
 /* Replaces the process by ceems-ringdump. */
 int tool_ring(int argc, char **argv);
 
+/* Configuration of CEEMS' programs, for ours. */
+int tool_migrate_config(int argc, char **argv);
 /* The units of a CEEMS API server's database. */
 int tool_migrate_database(int argc, char **argv);
 

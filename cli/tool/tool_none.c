@@ -44,3 +44,10 @@ int tool_doctor(int argc, char **argv)
 	(void)argv;
 	return refuse_not_built();
 }
+
+int tool_migrate_config(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}

@@ -160,6 +160,7 @@ CHECKS += test/e2e/ceems_tool.sh
 CHECKS += test/e2e/doctor.sh
 CHECKS += test/e2e/api_import.sh
 CHECKS += test/e2e/migrate.sh
+CHECKS += test/e2e/migrate_config.sh
 CHECKS_LONG += test/e2e/migrate_many.sh
 CHECKS += test/e2e/lb.sh
 # who asks and who sends: certificates, Grafana's tokens, each question of one user for another
