@@ -379,6 +379,23 @@ static __always_inline void walk_program(struct profile_first *f,
 				  BPF_CORE_READ(task, thread.fsbase));
 }
 
+/* The first section, since a kernel that refuses one of them refuses this: before it
+ * has looked for long at the next. */
+SEC("fentry/perf_event_mmap")
+int BPF_PROG(code_mapped, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
+		return 0;
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct profile_control *c = get_control();
+	struct cpu_state *state = c ? find_wanted(task, c) : NULL;
+
+	if (c && state)
+		send_event(c, state->found, (__u32)(bpf_get_current_pid_tgid() >> 32),
+			   PROFILE_MAPPED, true);
+	return 0;
+}
+
 SEC("perf_event")
 int clock_ticked(void *ctx)
 {
@@ -431,21 +448,6 @@ int BPF_PROG(program_changed, struct task_struct *task)
 	(void)forget_process(process);
 	if (c && state)
 		send_event(c, state->found, process, PROFILE_EXEC, true);
-	return 0;
-}
-
-SEC("fentry/perf_event_mmap")
-int BPF_PROG(code_mapped, struct vm_area_struct *vma)
-{
-	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
-		return 0;
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-	struct profile_control *c = get_control();
-	struct cpu_state *state = c ? find_wanted(task, c) : NULL;
-
-	if (c && state)
-		send_event(c, state->found, (__u32)(bpf_get_current_pid_tgid() >> 32),
-			   PROFILE_MAPPED, true);
 	return 0;
 }
 

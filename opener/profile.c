@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -55,13 +56,10 @@ static int try_profile(struct profile *p, const struct profile_room *room,
 		return load_refused(err, -errno, "open the program for profiles");
 	p->skeleton = s;
 	s->rodata->by_cpuacct = by_cpuacct;
-	bpf_program__set_autoattach(s->progs.clock_ticked, false);
 	bpf_program__set_autoload(s->progs.code_mapped, with_mapped);
 	rc = size_profile_maps(s, room, cpus);
 	if (!rc)
 		rc = profile_bpf__load(s);
-	if (!rc)
-		rc = profile_bpf__attach(s);
 	return rc < 0 ? load_refused(err, rc, "load the program for profiles") : 0;
 }
 
@@ -77,10 +75,6 @@ static void list_profile_fds(struct profile *p)
 	p->fds[PROFILE_FD_CONTROL] = bpf_map__fd(s->maps.control);
 	p->fds[PROFILE_FD_PYTHONS] = bpf_map__fd(s->maps.pythons);
 	p->fds[PROFILE_FD_SAMPLES] = bpf_map__fd(s->maps.samples);
-	p->fds[PROFILE_FD_EXEC] = bpf_link__fd(s->links.program_changed);
-	p->fds[PROFILE_FD_EXIT] = bpf_link__fd(s->links.process_ended);
-	p->fds[PROFILE_FD_MAPPED] = p->sees_maps ? bpf_link__fd(s->links.code_mapped)
-						 : p->fds[PROFILE_FD_EXEC];
 }
 
 int profile_load(struct profile *p, const struct profile_room *room, bool by_cpuacct,
@@ -95,6 +89,44 @@ int profile_load(struct profile *p, const struct profile_room *room, bool by_cpu
 	if (rc == 0)
 		list_profile_fds(p);
 	return rc;
+}
+
+/* The link's descriptor alone, which keeps it */
+static int attach_hook(const struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+
+	if (!link)
+		return -errno;
+	int fd = fcntl(bpf_link__fd(link), F_DUPFD_CLOEXEC, 0);
+	int rc = fd < 0 ? -errno : fd;
+	bpf_link__destroy(link);
+	return rc;
+}
+
+int profile_watch(const struct profile *p, int ret_fds[PROFILE_WATCH_FDS],
+		  struct err *err)
+{
+	const struct profile_bpf *s = p->skeleton;
+	int count = 0, rc = 0;
+
+	if (!s)
+		return err_set(err, -ENODEV, "no program for profiles is loaded");
+	const struct bpf_program *const hooks[PROFILE_WATCH_FDS] = {
+		s->progs.program_changed, s->progs.process_ended,
+		p->sees_maps ? s->progs.code_mapped : NULL};
+	for (; count < PROFILE_WATCH_FDS && rc >= 0; count++) {
+		rc = hooks[count] ? attach_hook(hooks[count])
+				  : fcntl(ret_fds[0], F_DUPFD_CLOEXEC, 0);
+		ret_fds[count] = rc;
+	}
+	if (rc >= 0)
+		return 0;
+	while (--count >= 0) {
+		if (ret_fds[count] >= 0)
+			close(ret_fds[count]);
+	}
+	return load_refused(err, rc, "see processes of units begin and end");
 }
 
 static int start_cpu_clock(const struct profile *p, int cpu, uint32_t hz, int keeper)

@@ -16,10 +16,14 @@ struct profile {
 	bool sees_maps;               /* code that is mapped later is told of */
 };
 
-/* Loads and attaches it, without any clock. by_cpuacct: control groups are those of
+/* Loads it; nothing calls it yet. by_cpuacct: control groups are those of
  * v1's cpuacct. Negative errno with the reason; profile_close() in any case. */
 int profile_load(struct profile *p, const struct profile_room *room, bool by_cpuacct,
 		 struct err *err);
+/* Attaches what sees processes begin and end: the descriptors that keep it, to be
+ * closed. */
+int profile_watch(const struct profile *p, int ret_fds[PROFILE_WATCH_FDS],
+		  struct err *err);
 /* An event of hz on each CPU that calls the program: the descriptor that keeps them,
  * to be closed, or negative errno. */
 int profile_start_ticks(const struct profile *p, uint32_t hz, struct err *err);

@@ -59,15 +59,23 @@ static int answer_request(struct profile_server *s, const struct profile_request
 {
 	struct profile_reply a = {.serial = r->serial, .kind = r->kind};
 	struct err err = {""};
-	int fd = -1;
+	int own[FD_PASS_MAX] = {-1};
+	const int *fds = own;
 
 	switch (r->kind) {
 	case PROFILE_REQUEST_LOAD:
 		a.rc = load_for_profiler(s, r, &err);
+		fds = s->profile.fds;
+		a.fds = PROFILE_FDS;
+		break;
+	case PROFILE_REQUEST_WATCH:
+		a.rc = profile_watch(&s->profile, own, &err);
+		a.fds = PROFILE_WATCH_FDS;
 		break;
 	case PROFILE_REQUEST_TICKS:
-		fd = start_clocks(s, r, &err);
-		a.rc = fd < 0 ? fd : 0;
+		own[0] = start_clocks(s, r, &err);
+		a.rc = own[0] < 0 ? own[0] : 0;
+		a.fds = 1;
 		break;
 	case PROFILE_REQUEST_UNLOAD:
 		profile_close(&s->profile);
@@ -75,7 +83,8 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	case PROFILE_REQUEST_MAPS:
 	case PROFILE_REQUEST_FILE:
 	case PROFILE_REQUEST_PERF_MAP:
-		profile_worker_ask(&s->worker, r, &a, &fd);
+		profile_worker_ask(&s->worker, r, &a, &own[0]);
+		a.fds = own[0] >= 0;
 		break;
 	default:
 		a.rc = err_set(&err, -EINVAL, "no such request");
@@ -85,12 +94,11 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	a.sees_maps = s->profile.sees_maps;
 	a.magic = PROFILE_REQUEST_MAGIC;
 	a.kind = r->kind;
-	bool loaded = a.rc == 0 && r->kind == PROFILE_REQUEST_LOAD;
-	a.fds = loaded ? PROFILE_FDS : fd >= 0;
-	int rc = fd_pass_send(s->link, &a, sizeof(a), loaded ? s->profile.fds : &fd,
-			      a.fds, 0);
-	if (fd >= 0)
-		close(fd);
+	if (a.rc < 0)
+		a.fds = 0;
+	int rc = fd_pass_send(s->link, &a, sizeof(a), fds, a.fds, 0);
+	for (uint32_t i = 0; fds == own && i < a.fds; i++)
+		close(own[i]);
 	return rc;
 }
 

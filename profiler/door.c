@@ -79,6 +79,18 @@ int door_load(struct door *d, const struct profile_room *room, int *fds,
 	return 0;
 }
 
+int door_watch(struct door *d, int *fds, struct err *err)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_WATCH};
+	struct profile_reply a;
+	int all[FD_PASS_MAX];
+	int rc = ask_opener(d, &r, PROFILE_WATCH_FDS, all, &a, err);
+
+	if (rc == 0)
+		memcpy(fds, all, PROFILE_WATCH_FDS * sizeof(int));
+	return rc;
+}
+
 int door_ticks(struct door *d, uint32_t hz, struct err *err)
 {
 	struct profile_request r = {.kind = PROFILE_REQUEST_TICKS, .hz = hz};

@@ -22,6 +22,9 @@ struct door {
  * that a process maps later. */
 int door_load(struct door *d, const struct profile_room *room, int *fds,
 	      bool *ret_sees_maps, struct err *err);
+/* fds[PROFILE_WATCH_FDS], which keep the program informed of processes, are the
+ * caller's. */
+int door_watch(struct door *d, int *fds, struct err *err);
 /* The descriptor that keeps the clocks */
 int door_ticks(struct door *d, uint32_t hz, struct err *err);
 int door_unload(struct door *d, struct err *err);

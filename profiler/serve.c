@@ -205,10 +205,21 @@ static void finish_due(struct server *s)
 	}
 }
 
+/* The first step that asks is sampled from its beginning. */
+static void load_early(struct server *s)
+{
+	struct err err = {""};
+
+	if (session_load(s->session, &err) < 0 &&
+	    log_repeat_due(&s->log, clock_boottime_ns()))
+		log_warn("%s: no profiles of units that ask for them", err.text);
+}
+
 static void run_server(struct server *s)
 {
 	bool there = true;
 
+	load_early(s);
 	say_counts(s);
 	while (there) {
 		struct pollfd p[2] = {{.fd = s->link, .events = POLLIN},

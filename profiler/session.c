@@ -16,15 +16,16 @@
 
 #define LOOK_MS 100  /* the ring holds what comes in a second of these */
 #define QUEUE_MS 1   /* while a process waits to be looked at */
-#define LINGER_S 60u /* the program stays loaded, without clocks */
+#define LINGER_S 60u /* processes are watched, without clocks */
 #define LOOKS_SOON 4u
 #define SECOND_LOOK_NS 30000000u
 #define TAKES_MAX 64 /* processes in one go, between looks at the ring */
 
 struct session {
 	struct session_config config;
-	int fds[PROFILE_FDS]; /* [0] -1: nothing is loaded */
-	int ticks;            /* -1: there are no clocks */
+	int fds[PROFILE_FDS];           /* [0] -1: nothing is loaded */
+	int watches[PROFILE_WATCH_FDS]; /* [0] -1: processes are not watched */
+	int ticks;                      /* -1: there are no clocks */
 	uint32_t hz;
 	bool sees_maps;
 	uint32_t now_s;   /* CLOCK_BOOTTIME, of session_work() */
@@ -250,36 +251,63 @@ static void take_record(void *arg, const void *data, size_t size)
 
 /* ---- the program ----------------------------------------------------------------- */
 
-static void unload_program(struct session *s)
+static bool is_loaded(const struct session *s)
 {
-	struct err err;
+	return s->fds[0] >= 0;
+}
 
+static void stop_clocks(struct session *s)
+{
 	if (s->ticks >= 0)
 		close(s->ticks);
 	s->ticks = -1;
-	if (s->fds[0] < 0)
-		return;
-	s->counts.lost += s->tables.control->lost;
-	s->counts.forgotten += s->tables.forgotten;
-	sample_ring_close(&s->ring);
-	tables_close(&s->tables);
+	s->hz = 0;
+}
+
+/* Processes that end now are not told of any more, so none is known. */
+static void stop_watching(struct session *s)
+{
+	stop_clocks(s);
+	for (unsigned i = 0; s->watches[0] >= 0 && i < PROFILE_WATCH_FDS; i++)
+		close(s->watches[i]);
+	s->watches[0] = -1;
+	tables_forget_all(&s->tables);
 	/* what names are still needed for stays */
 	for (uint32_t i = 0; i < s->modules.count; i++)
 		s->modules.all[i].users = 0;
 	modules_free(&s->modules);
 	memset(&s->queue, 0, sizeof(s->queue));
+}
+
+static void close_tables(struct session *s)
+{
+	sample_ring_close(&s->ring);
+	tables_close(&s->tables);
 	for (unsigned i = 0; i < PROFILE_FDS; i++)
 		close(s->fds[i]);
 	s->fds[0] = -1;
-	s->hz = 0;
+}
+
+static void unload_program(struct session *s)
+{
+	struct err err;
+
+	if (!is_loaded(s))
+		return;
+	stop_watching(s);
+	s->counts.lost += s->tables.control->lost;
+	s->counts.forgotten += s->tables.forgotten;
+	close_tables(s);
 	(void)door_unload(s->config.door, &err);
 }
 
-static int load_program(struct session *s, struct err *err)
+int session_load(struct session *s, struct err *err)
 {
 	const struct profile_room *room = &s->config.room;
-	int rc = door_load(s->config.door, room, s->fds, &s->sees_maps, err);
 
+	if (is_loaded(s))
+		return 0;
+	int rc = door_load(s->config.door, room, s->fds, &s->sees_maps, err);
 	if (rc < 0) {
 		s->fds[0] = -1;
 		return rc;
@@ -290,17 +318,25 @@ static int load_program(struct session *s, struct err *err)
 	if (rc == 0)
 		rc = sample_ring_open(&s->ring, s->fds[PROFILE_FD_SAMPLES],
 				      room->ring_bytes, err);
+	if (rc < 0)
+		close_tables(s);
+	return rc;
+}
+
+static int start_watching(struct session *s, struct err *err)
+{
+	if (s->watches[0] >= 0)
+		return 0;
+	int rc = door_watch(s->config.door, s->watches, err);
 	if (rc < 0) {
-		tables_close(&s->tables);
-		for (unsigned i = 0; i < PROFILE_FDS; i++)
-			close(s->fds[i]);
-		s->fds[0] = -1;
+		s->watches[0] = -1;
 		return rc;
 	}
 	s->modules.rows = s->tables.rows;
-	s->modules.row_room = room->rows;
+	s->modules.row_room = s->config.room.rows;
 	s->modules.told = s->tables.modules;
 	s->modules.pythons = s->tables.pythons;
+	s->tables.control->python_generation++; /* names are sent anew */
 	return 0;
 }
 
@@ -311,31 +347,48 @@ static int start_clocks(struct session *s, uint32_t hz, struct err *err)
 	int fd = hz ? door_ticks(s->config.door, hz, err) : -1;
 	if (hz && fd < 0)
 		return fd;
-	if (s->ticks >= 0)
-		close(s->ticks);
+	stop_clocks(s);
 	s->ticks = fd;
 	s->hz = hz;
 	return 0;
+}
+
+static int start_program(struct session *s, const struct profile_group *groups,
+			 size_t count, uint32_t hz, struct err *err)
+{
+	int rc = session_load(s, err);
+
+	if (rc == 0)
+		rc = start_watching(s, err);
+	if (rc < 0)
+		return rc;
+	if (tables_set_groups(&s->tables, groups, count, hz) < 0)
+		rc = err_set(err, -E2BIG, "no place for all of %zu control groups",
+			     count);
+	int clocks = start_clocks(s, hz, err);
+	return clocks < 0 ? clocks : rc;
 }
 
 int session_set_groups(struct session *s, const struct profile_group *groups,
 		       size_t count, struct err *err)
 {
 	uint32_t hz = 0;
-	int rc = 0;
 
+	s->idle_ns = count ? 0 : clock_boottime_ns();
 	for (size_t i = 0; i < count; i++)
 		hz = groups[i].hz > hz ? groups[i].hz : hz;
-	if (count && s->fds[0] < 0)
-		rc = load_program(s, err);
-	if (rc < 0 || s->fds[0] < 0)
+	if (!count && !is_loaded(s))
+		return 0;
+	if (!count) {
+		(void)tables_set_groups(&s->tables, groups, 0, 0);
+		stop_clocks(s);
+		return 0;
+	}
+	int rc = start_program(s, groups, count, hz, err);
+	if (rc != -ENODEV)
 		return rc;
-	if (tables_set_groups(&s->tables, groups, count, hz) < 0)
-		rc = err_set(err, -E2BIG, "no place for all of %zu control groups",
-			     count);
-	int clocks = start_clocks(s, hz, err);
-	s->idle_ns = count ? 0 : clock_boottime_ns();
-	return clocks < 0 ? clocks : rc;
+	unload_program(s); /* the opener that had it has been started again */
+	return start_program(s, groups, count, hz, err);
 }
 
 /* ---- the session ----------------------------------------------------------------- */
@@ -348,7 +401,7 @@ int session_new(const struct session_config *c, struct session **ret, struct err
 		return err_set(err, -ENOMEM, "out of memory");
 	s->config = *c;
 	s->modules.reader = c->reader;
-	s->fds[0] = s->ticks = -1;
+	s->fds[0] = s->watches[0] = s->ticks = -1;
 	*ret = s;
 	return 0;
 }
@@ -360,7 +413,7 @@ int session_fd(const struct session *s)
 
 int session_wait_ms(const struct session *s)
 {
-	if (s->fds[0] < 0)
+	if (s->watches[0] < 0)
 		return -1;
 	if (s->queue.count)
 		return QUEUE_MS;
@@ -370,12 +423,12 @@ int session_wait_ms(const struct session *s)
 void session_work(struct session *s)
 {
 	s->now_s = (uint32_t)(clock_boottime_ns() / NSEC_PER_SEC);
-	if (s->fds[0] < 0)
+	if (s->watches[0] < 0)
 		return;
 	(void)sample_ring_take(&s->ring, take_record, s);
 	learn_due(s);
 	if (s->idle_ns && clock_boottime_ns() > s->idle_ns + LINGER_S * NSEC_PER_SEC)
-		unload_program(s);
+		stop_watching(s);
 }
 
 void session_look_at(struct session *s, uint32_t pid)

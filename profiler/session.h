@@ -59,9 +59,12 @@ struct session_counts {
 };
 
 int session_new(const struct session_config *c, struct session **ret, struct err *err);
+/* Loads the kernel program, which takes it some tenths of a second, before anybody is
+ * sampled: nothing calls it yet. */
+int session_load(struct session *s, struct err *err);
 /* Samples these groups from now on, each at its own rate; all of rate 0: their
  * processes are got to know before they are sampled; none of them: stops the clocks,
- * and some time later unloads the program. */
+ * and some time later nothing calls the program any more. */
 int session_set_groups(struct session *s, const struct profile_group *groups,
 		       size_t count, struct err *err);
 /* To be polled for reading, -1: nothing; and for how long at most. */

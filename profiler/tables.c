@@ -209,6 +209,12 @@ void tables_forget(struct tables *t, uint32_t pid)
 		clear_place(t, (uint32_t)(k - t->known));
 }
 
+void tables_forget_all(struct tables *t)
+{
+	for (uint32_t i = 0; t->known_count && i < t->room.processes; i++)
+		clear_place(t, i);
+}
+
 /* A free place, or that of the one of them that was not seen for longest */
 static uint32_t choose_place(struct tables *t, uint32_t pid)
 {

@@ -60,6 +60,7 @@ struct known_process *tables_find_serial(struct tables *t, uint32_t serial);
 int tables_put(struct tables *t, uint32_t pid, const struct profile_mapping *mappings,
 	       uint32_t count, uint32_t now_s);
 void tables_forget(struct tables *t, uint32_t pid);
+void tables_forget_all(struct tables *t);
 const struct profile_mapping *
 tables_mapping(const struct tables *t, const struct known_process *k, uint64_t pc);
 /* Bytes of all arrays, the kernel's and ours */

@@ -21,8 +21,11 @@
 
 enum profile_request_kind {
 	/* Loads the kernel program, in place of an earlier one: PROFILE_FDS
-	 * descriptors. It runs until they are closed. */
+	 * descriptors. Nothing calls it yet. */
 	PROFILE_REQUEST_LOAD = 1,
+	/* Has it called when a process executes, maps code or ends: PROFILE_WATCH_FDS
+	 * descriptors. It is until they are closed. */
+	PROFILE_REQUEST_WATCH,
 	/* A clock of hz on each CPU that calls it: one descriptor, which keeps them */
 	PROFILE_REQUEST_TICKS,
 	PROFILE_REQUEST_UNLOAD, /* forgets the program; none */
@@ -40,7 +43,7 @@ enum profile_request_kind {
 	PROFILE_REQUEST_KINDS
 };
 
-/* Descriptors of PROFILE_REQUEST_LOAD: maps of bpf/profile.bpf.c, then the links */
+/* Descriptors of PROFILE_REQUEST_LOAD: maps of bpf/profile.bpf.c */
 enum profile_fd {
 	PROFILE_FD_WANTED,
 	PROFILE_FD_PROCESSES,
@@ -50,11 +53,12 @@ enum profile_fd {
 	PROFILE_FD_CONTROL,
 	PROFILE_FD_PYTHONS,
 	PROFILE_FD_SAMPLES,
-	PROFILE_FD_EXEC,
-	PROFILE_FD_EXIT,
-	PROFILE_FD_MAPPED, /* the exec's again where the kernel refuses it */
 	PROFILE_FDS
 };
+
+/* Descriptors of PROFILE_REQUEST_WATCH: links. The third is the first one again where
+ * the kernel does not tell of code that is mapped. */
+enum { PROFILE_WATCH_FDS = 3 };
 
 /* Room of the program's tables */
 struct profile_room {

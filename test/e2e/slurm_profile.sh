@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Steps of a real Slurm that ask for a profile, and such that do not: who is sampled, by which labels, and
-# that nothing is loaded or looks at the CPUs while nobody asks. Pyroscope is a stand-in.
+# that nothing looks at the CPUs or at processes while nobody asks. Pyroscope is a stand-in.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../slurm.sh"
 . "$(dirname "$0")/../port.sh"
@@ -34,10 +34,11 @@ python3 test/fake/push_host.py "$port" "$SCRATCH/control" "$SCRATCH/pushed" >"$S
 started $!
 wait_for 30 grep -q ready "$SCRATCH/host"
 
-# what the kernel has of ours: programs of our names, and clocks (perf events) of the profiler or its opener
-holders() { # processes of this ceemsd that hold a perf event or a kernel program
+# what calls our kernel program: hooks (links) and clocks (perf events) of the profiler or its opener; loaded it is
+# from the beginning
+holders() { # processes of this ceemsd that hold a perf event or a hook
 	local p n=0
-	for p in $(pgrep -P "$ceemsd_pid"); do n=$((n + $(find "/proc/$p/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf*' 2>/dev/null | wc -l))); done
+	for p in $(pgrep -P "$ceemsd_pid"); do n=$((n + $(find "/proc/$p/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf_link' 2>/dev/null | wc -l))); done
 	echo $n
 }
 ceemsd_start --profiling.policy=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --profiling.max-hz=97 --cluster=lab
@@ -45,7 +46,7 @@ ok "ceemsd starts" wait_for 20 ceemsd_up
 up() { curl -sf "$CEEMSD_URL/metrics" | grep -q '^ceems_profiler_rate_hertz{.*} '"$1"'$'; }
 ok "with a profiler that looks at no CPU" wait_for 20 up 0
 srun -J before true
-is "nothing is loaded into the kernel and no clock runs while nobody asked" "$(holders)" 0
+is "nothing calls it and no clock runs while nobody asked" "$(holders)" 0
 
 as_user() { local u=$1; shift; $rig enter "$SLURM" "$u" "$@"; }
 user() { getent passwd | awk -F: -v not="${1:-}" '$3 >= 1 && $3 < 65534 && $1 != not { print $1; exit }'; }
