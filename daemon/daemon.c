@@ -454,6 +454,7 @@ static void open_profiler_link(struct daemon *d)
 		rc = profile_steps_new(&d->env, d->profiler, &d->profile_steps, &err);
 	if (rc < 0)
 		log_warn("profiler: %s: nobody is sampled", err.text);
+	d->env.profile_steps = d->profile_steps;
 	d->env.profiler = d->profiler;
 }
 

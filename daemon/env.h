@@ -36,9 +36,10 @@ struct env {
 	struct child_link *courier;   /* NULL when ceems-courier is not there */
 	struct child_link *gpu;       /* NULL when ceems-gpu is not started */
 	struct child_link *profiler;  /* NULL when nobody may be sampled */
-	struct sampler *sampler;      /* NULL when no energy source is sampled */
-	struct emissions *emissions;  /* NULL in tests that need none */
-	struct ticker *ticker;        /* NULL when no energy is divided */
+	struct profile_steps *profile_steps; /* likewise */
+	struct sampler *sampler;             /* NULL when no energy source is sampled */
+	struct emissions *emissions;         /* NULL in tests that need none */
+	struct ticker *ticker;               /* NULL when no energy is divided */
 	struct step_groups *step_groups;     /* NULL without kernel programs */
 	struct unit_io *unit_io;             /* NULL when no IO is counted */
 	struct unit_counts *unit_net;        /* NULL when no network is counted */

@@ -22,12 +22,15 @@
 #define FILES_MS 50u /* the longest time without a ring */
 #define TRIM_MS 10000u
 #define ABANDONED_MS 10000u
-#define POLL_SLOWEST 4u  /* multiples of --ring.poll, while no records come */
-#define TRAFFIC_MS 5000u /* silence after a start before it is logged */
+#define PROFILE_LOOK_MS 2u
+#define PROFILE_LOOKS_MAX 50u /* a step waits for no longer */
+#define POLL_SLOWEST 4u       /* multiples of --ring.poll, while no records come */
+#define TRAFFIC_MS 5000u      /* silence after a start before it is logged */
 
 struct timers {
 	uint64_t files_ns, sample_ns, expire_ns, abandoned_ns, walk_ns, trim_ns,
 		traffic_ns;
+	unsigned profile_looks; /* while a step waits to be sampled */
 };
 
 struct daemon_loop {
@@ -107,6 +110,18 @@ static uint32_t armed_kinds(const struct daemon *d)
 				: RING_ARMED_ALL;
 }
 
+/* Steps that asked begin when they are sampled. */
+static void look_at_profiles(struct daemon *d, struct timers *t)
+{
+	if (!profile_steps_tick(d->profile_steps)) {
+		t->profile_looks++;
+		return;
+	}
+	t->profile_looks = 0;
+	if (d->has_ring)
+		ring_set_profiled(&d->ring);
+}
+
 /* Lock held */
 static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 {
@@ -122,9 +137,11 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 	if (d->unit_hardware)
 		unit_hardware_tick(d->unit_hardware, now);
 	if (d->has_ring)
-		ring_set_armed(&d->ring, armed_kinds(d));
+		ring_set_armed(&d->ring,
+			       armed_kinds(d) |
+				       (d->profile_steps ? RING_ARMED_PROFILES : 0));
 	if (d->profile_steps)
-		profile_steps_tick(d->profile_steps);
+		look_at_profiles(d, t);
 	if (d->counts_page)
 		counts_page_fill_tick(d->counts_page);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||
@@ -199,8 +216,8 @@ static uint64_t next_poll(const struct daemon *d, uint64_t records_before,
 
 	if (d->ingest.records != records_before)
 		return d->options.ring_poll_ms;
-	/* a step that asks for events waits for them */
-	if ((armed_kinds(d) | RING_ARMED_SAID) != RING_ARMED_ALL)
+	/* a step that asks for events or a profile waits for them */
+	if (d->profile_steps || (armed_kinds(d) | RING_ARMED_SAID) != RING_ARMED_ALL)
 		return d->options.ring_poll_ms;
 	return 2 * poll_ms < slowest ? 2 * poll_ms : slowest;
 }
@@ -221,6 +238,8 @@ static unsigned tick_daemon(void *arg)
 		step_ends_tick(l->ends);
 	look_at_ring(d, &l->timers, now);
 	l->poll_ms = next_poll(d, records, l->poll_ms);
+	if (l->timers.profile_looks && l->timers.profile_looks < PROFILE_LOOKS_MAX)
+		l->poll_ms = PROFILE_LOOK_MS;
 	pthread_mutex_unlock(&d->lock);
 	gpu_child_look(d->gpu, d->rundirfd);
 	if (now >= l->timers.traffic_ns)
@@ -267,6 +286,6 @@ void daemon_run(struct daemon *d)
 	});
 	step_ends_free(l.ends);
 	/* nobody arms them now */
-	if (d->has_ring && d->unit_hardware)
+	if (d->has_ring && (d->unit_hardware || d->profile_steps))
 		ring_set_armed(&d->ring, 0);
 }

@@ -33,6 +33,7 @@ struct server {
 	struct step_profiles steps;
 	struct output output;
 	uint64_t dropped, said_ns;
+	uint64_t told; /* profile_step.serial */
 	struct log_repeat log;
 };
 
@@ -148,10 +149,13 @@ static bool take_told(struct server *s)
 			return false;
 		while (count)
 			close(fds[--count]);
-		if (n == sizeof(told) &&
-		    step_profiles_told(&s->steps, &told, clock_boottime_ns(),
+		if (n != sizeof(told))
+			continue;
+		if (step_profiles_told(&s->steps, &told, clock_boottime_ns(),
 				       clock_realtime_ns()) > 0)
 			apply_groups(s);
+		s->told = told.serial;
+		s->said_ns = 0; /* the step waits for this */
 	}
 }
 
@@ -161,7 +165,7 @@ static void say_counts(struct server *s)
 	struct child_profile m = {.steps = (uint32_t)s->steps.count};
 	struct session_counts c;
 
-	if (now_ns < s->said_ns + SAID_MS * NSEC_PER_MSEC)
+	if (s->said_ns && now_ns < s->said_ns + SAID_MS * NSEC_PER_MSEC)
 		return;
 	s->said_ns = now_ns;
 	session_get_counts(s->session, &c);
@@ -177,6 +181,7 @@ static void say_counts(struct server *s)
 	m.evictions = c.evictions + c.forgotten;
 	m.profiles = s->output.written;
 	m.unwritten = s->output.lost;
+	m.told = s->told;
 	m.memory_bytes = c.table_bytes + c.module_bytes + s->steps.bytes;
 	child_msg_head(&m.head, CHILD_PROFILE, "profiler", 0, sizeof(m));
 	(void)send(s->link, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -5,11 +5,11 @@
 #include "spank/step.h"
 
 /* The one exception to "a plugin never waits": a step that asked for the CPUs' events
- * begins when ceemsd has armed them. */
+ * or a profile begins when ceemsd has armed them, and ceems-profiler samples it. */
 #define ARM_WAIT_MS 100
 
-/* After STEP_START. Waits at most ARM_WAIT_MS, and not at all if the step asks for no
- * such events, they are armed, this node has none, or there is no ring. */
+/* After STEP_START. Waits at most ARM_WAIT_MS, and not at all if the step asks for
+ * neither, all is ready, this node has none, or there is no ring. */
 void arm_wait(const struct step *s);
 
 #endif

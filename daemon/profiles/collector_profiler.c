@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "daemon/collector.h"
+#include "daemon/profiles/profile_steps.h"
 #include "daemon/sources/child_link.h"
 
 static const struct prom_family profiler_restarts = {
@@ -25,6 +26,10 @@ static const struct prom_family profiler_samples = {
 static const struct prom_family profiler_lost = {
 	"ceems_profiler_lost_samples_total", PROM_COUNTER,
 	"Samples that there was no room for, since ceems-profiler started"};
+static const struct prom_family profiler_late = {
+	"ceems_profiler_late_seconds_total", PROM_COUNTER,
+	"Time that steps which asked had run before they were sampled; they wait for "
+	"at most a tenth of a second"};
 static const struct prom_family profiler_coarse = {
 	"ceems_profiler_coarse_profiles_total", PROM_COUNTER,
 	"Profiles whose stacks were cut for want of memory, since ceems-profiler "
@@ -92,6 +97,10 @@ static int collect_profiler(void *state, struct prom *out, struct err *err)
 	struct child_profile m;
 
 	put_profiler_value(&to, &profiler_restarts, starts ? starts - 1 : 0);
+	prom_family(out, &profiler_late);
+	prom_put_scaled(
+		out, to.labels, 1,
+		env->profile_steps ? profile_steps_late_ns(env->profile_steps) : 0, 9);
 	if (child_link_get(env->profiler, CHILD_PROFILE, "profiler", &m, sizeof(m)) > 0)
 		put_profile_counts(&to, &m);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")

@@ -12,11 +12,16 @@
 #include "daemon/sources/child_link.h"
 #include "daemon/units.h"
 #include "lib/cgroup.h"
+#include "lib/clock.h"
+#include "lib/records/child_msg.h"
 #include "lib/records/profile_step.h"
+
+#define WAIT_NS (100 * NSEC_PER_MSEC) /* spank/arm_wait.h */
 
 struct told_step {
 	uint64_t serial; /* step_serial(); 0: nothing was told of it */
 	uint64_t starts; /* of the child that knows it */
+	bool late;       /* from its start on it has not been sampled yet */
 	struct profile_step step;
 };
 
@@ -25,7 +30,8 @@ struct profile_steps {
 	struct child_link *link;
 	uint32_t capacity;
 	uint32_t told_count;
-	uint64_t generation;    /* units_generation() of the last look */
+	uint64_t serial, in_force; /* of what was told last, and what is in force */
+	uint64_t since_ns, late_ns;
 	struct told_step *told; /* [capacity], by the step's place in the table */
 };
 
@@ -37,6 +43,7 @@ int profile_steps_new(const struct env *env, struct child_link *link,
 	if (p) {
 		p->env = env;
 		p->link = link;
+		p->since_ns = clock_boottime_ns();
 		p->capacity = steps_capacity(env->units);
 		p->told = calloc(p->capacity, sizeof(*p->told));
 	}
@@ -94,8 +101,41 @@ static void send_step(struct profile_steps *p, struct told_step *t)
 {
 	uint64_t starts;
 
-	if (child_link_send(p->link, &t->step, sizeof(t->step), &starts) == 0)
-		t->starts = starts;
+	t->step.serial = p->serial + 1;
+	if (child_link_send(p->link, &t->step, sizeof(t->step), &starts) != 0)
+		return;
+	t->starts = starts;
+	p->serial++;
+}
+
+/* Steps that are sampled from now on */
+static void count_late(struct profile_steps *p, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < p->capacity; i++) {
+		struct told_step *t = &p->told[i];
+		const struct step *s = steps_get(p->env->units, i);
+		if (!t->late || t->step.serial > p->in_force)
+			continue;
+		t->late = false;
+		uint64_t from_ns = s ? s->started_boottime_ns + WAIT_NS : now_ns;
+		if (now_ns > from_ns)
+			__atomic_fetch_add(&p->late_ns, now_ns - from_ns,
+					   __ATOMIC_RELAXED);
+	}
+}
+
+static bool is_all_in_force(struct profile_steps *p)
+{
+	struct child_profile m;
+
+	if (p->in_force == p->serial)
+		return true;
+	if (child_link_get(p->link, CHILD_PROFILE, "profiler", &m, sizeof(m)) <= 0 ||
+	    m.told <= p->in_force)
+		return false;
+	p->in_force = m.told < p->serial ? m.told : p->serial;
+	count_late(p, clock_boottime_ns());
+	return p->in_force == p->serial;
 }
 
 static void tell_start(struct profile_steps *p, struct told_step *t, uint32_t i,
@@ -119,6 +159,7 @@ static void tell_start(struct profile_steps *p, struct told_step *t, uint32_t i,
 	memcpy(t->step.unit, u->id, sizeof(t->step.unit));
 	memcpy(t->step.node, u->node, sizeof(t->step.node));
 	p->told_count++;
+	t->late = s->started_boottime_ns >= p->since_ns;
 	if (t->step.cgroup)
 		send_step(p, t);
 }
@@ -150,7 +191,7 @@ static void tell_ends(struct profile_steps *p)
 	}
 }
 
-void profile_steps_tick(struct profile_steps *p)
+bool profile_steps_tick(struct profile_steps *p)
 {
 	struct units *units = p->env->units;
 	uint64_t starts = child_link_starts(p->link);
@@ -167,4 +208,10 @@ void profile_steps_tick(struct profile_steps *p)
 		else if (t->serial && t->step.cgroup && t->starts != starts)
 			send_step(p, t); /* ceems-profiler was started anew */
 	}
+	return is_all_in_force(p);
+}
+
+uint64_t profile_steps_late_ns(const struct profile_steps *p)
+{
+	return __atomic_load_n(&p->late_ns, __ATOMIC_RELAXED);
 }

@@ -2,6 +2,7 @@
 #ifndef CEEMS_DAEMON_PROFILES_PROFILE_STEPS_H
 #define CEEMS_DAEMON_PROFILES_PROFILE_STEPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/env.h"
@@ -18,8 +19,11 @@ struct profile_steps;
 int profile_steps_new(const struct env *env, struct child_link *link,
 		      struct profile_steps **ret, struct err *err);
 void profile_steps_free(struct profile_steps *p); /* accepts NULL */
-/* At each look at the ring */
-void profile_steps_tick(struct profile_steps *p);
+/* At each look at the ring. True: all steps that asked are sampled, or cannot be. */
+bool profile_steps_tick(struct profile_steps *p);
+/* For how long steps that began since profile_steps_new() ran before they were sampled,
+ * all together; they wait for a tenth of a second (spank/arm_wait.h). Any thread. */
+uint64_t profile_steps_late_ns(const struct profile_steps *p);
 /* The rate at which a step is sampled, by what it asked and the site allows; 0: not. */
 uint32_t profile_steps_hz(const struct options *o, const struct step *step);
 

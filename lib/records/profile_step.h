@@ -18,11 +18,11 @@ struct profile_step {
 	uint32_t state;  /* enum profile_step_state */
 	uint64_t key;    /* its own while ceemsd runs */
 	uint64_t cgroup; /* inode of its directory, of cgroup v2 or of v1's cpuacct */
-	uint64_t started_ns; /* CLOCK_REALTIME */
 	uint32_t hz, uid;
 	uint32_t manager; /* enum record_manager */
 	uint32_t step, restarts;
 	uint32_t unused;
+	uint64_t serial; /* of this datagram: child_profile.told says it back */
 	char unit[RECORD_ID_MAX];
 	char node[RECORD_NAME_MAX];
 };

@@ -656,6 +656,25 @@ void ring_set_armed(struct ring *r, uint32_t armed)
 		__atomic_store_n(&r->header->armed, armed, __ATOMIC_RELEASE);
 }
 
+uint64_t ring_head(const struct ring *r)
+{
+	return __atomic_load_n(&r->header->head, __ATOMIC_ACQUIRE);
+}
+
+bool ring_is_profiled(const struct ring *r, uint64_t pos)
+{
+	return !(ring_armed(r) & RING_ARMED_PROFILES) ||
+	       __atomic_load_n(&r->header->profiled_until, __ATOMIC_ACQUIRE) >= pos;
+}
+
+void ring_set_profiled(struct ring *r)
+{
+	uint64_t tail = __atomic_load_n(&r->header->tail, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&r->header->profiled_until, __ATOMIC_RELAXED) != tail)
+		__atomic_store_n(&r->header->profiled_until, tail, __ATOMIC_RELEASE);
+}
+
 /* Hands the slot to the next lap, then moves tail: if a consumer dies in between, its
  * successor finds a newer lap at tail and moves on; the other way round the slot would
  * be jammed for ever. Swapped, not stored: a producer may publish just before it is

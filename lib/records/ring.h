@@ -63,6 +63,9 @@ struct ring_header {
 	uint64_t torn;         /* slots skipped, and publishes that came too late */
 	uint64_t heartbeat_ns; /* CLOCK_BOOTTIME of the consumer's last look */
 	uint32_t armed;        /* enum ring_armed, written by the consumer */
+	/* Steps whose records are before this position are sampled if they asked for
+	 * that; written by the consumer, valid with RING_ARMED_PROFILES. */
+	uint64_t profiled_until;
 };
 
 /* For which of the CPUs' events a step need not wait, because they are armed or this
@@ -70,7 +73,8 @@ struct ring_header {
 enum ring_armed {
 	RING_ARMED_HARDWARE = 1 << 0,
 	RING_ARMED_CACHE = 1 << 1,
-	RING_ARMED_SAID = 1 << 2
+	RING_ARMED_SAID = 1 << 2,
+	RING_ARMED_PROFILES = 1 << 3 /* no kind: profiled_until says it */
 };
 #define RING_ARMED_ALL (RING_ARMED_HARDWARE | RING_ARMED_CACHE | RING_ARMED_SAID)
 
@@ -121,6 +125,11 @@ int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 
 /* enum ring_armed, as of now; of any mapping. */
 uint32_t ring_armed(const struct ring *r);
+/* The position behind all records that are published now; of any mapping. */
+uint64_t ring_head(const struct ring *r);
+/* Whether a step whose record is before pos need not wait to be sampled: it is, or
+ * nobody is, or the consumer does not say. Of any mapping. */
+bool ring_is_profiled(const struct ring *r, uint64_t pos);
 
 /* ---- the consumer ---------------------------------------------------------------- */
 
@@ -154,6 +163,8 @@ int ring_peek(struct ring *r, void *buf, size_t *ret_len, uint64_t *ret_pos);
 void ring_release(struct ring *r, uint64_t pos);
 /* armed: enum ring_armed; RING_ARMED_SAID is added. */
 void ring_set_armed(struct ring *r, uint32_t armed);
+/* All steps of released records that asked are sampled now. */
+void ring_set_profiled(struct ring *r);
 
 /* Reads again a record that was released and whose slot has not been reused. Positions
  * are the last ring->count below the header's tail. False: it is gone. */

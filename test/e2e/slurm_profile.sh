@@ -51,6 +51,7 @@ is "nothing calls it and no clock runs while nobody asked" "$(holders)" 0
 as_user() { local u=$1; shift; $rig enter "$SLURM" "$u" "$@"; }
 user() { getent passwd | awk -F: -v not="${1:-}" '$3 >= 1 && $3 < 65534 && $1 != not { print $1; exit }'; }
 one=$(user) two=$(user "$one")
+srun -J first --ceems-profile=97 "$JOBS/asks" 2 >/dev/null 2>&1
 as_user "$two" srun -J silent --overlap "$JOBS/silent" 4 >/dev/null 2>&1 &
 silent=$!
 as_user "$one" srun -J asks --ceems-profile=500 "$JOBS/asks" 8 >"$SCRATCH/asks" 2>&1 &
@@ -66,7 +67,7 @@ id() { unit "$1" '.[0].id'; }
 has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$SCRATCH/pushed")" -ge 1 ]; }
 ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
 ok "so has a job of a second" wait_for 20 has "$(id brief)"
-is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
+is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
 is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
 	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
 stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
@@ -77,6 +78,9 @@ ok "nearly all of its time is in its own function ($(share asks asks_leaf) %)" [
 seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }
 ok "the time is what it used ($(seconds asks) of 800 cs)" [ "$(seconds asks)" -ge 600 -a "$(seconds asks)" -le 880 ]
 ok "also that of a second ($(seconds brief) of 100 cs)" [ "$(seconds brief)" -ge 50 -a "$(seconds brief)" -le 120 ]
+ok "also that of the node's first, of which nothing is missing ($(seconds first) of 200 cs)" [ "$(seconds first)" -ge 170 -a "$(seconds first)" -le 230 ]
+late=$(value ceems_profiler_late_seconds_total)
+ok "how long steps ran before they were sampled is told (${late:-not} s)" awk -v n="${late:-9}" 'BEGIN { exit !(n < 0.5) }'
 is "no sample was lost" "$(value ceems_profiler_lost_samples_total)" 0
 
 # its profiler is killed as a job runs
