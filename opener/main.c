@@ -255,8 +255,7 @@ static int serve_profiler(const struct options *o)
 		log_error("%s: no profiles are taken", err.text);
 		return procfd;
 	}
-	return profile_serve((int)o->profile_fd, procfd, counts_by_cpuacct(cgroupfd),
-			     false);
+	return profile_keep((int)o->profile_fd, procfd, counts_by_cpuacct(cgroupfd));
 }
 
 /* A kernel without filters is told of by ceemsd. */

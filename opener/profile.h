@@ -53,4 +53,9 @@ int profile_open_perf_map(int process, uint32_t uid, struct err *err);
  * processes of its own (profile_worker.h). any_process: also those of no unit. */
 int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process);
 
+/* Forks a process that does profile_serve(), and another when it dies, which the
+ * ceems-profiler at the other end is told (PROFILE_REQUEST_DIED). Returns when link is
+ * closed there. */
+int profile_keep(int link, int procfd, bool by_cpuacct);
+
 #endif

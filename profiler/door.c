@@ -3,16 +3,46 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
+#include "lib/log.h"
 
 static void close_fds(int *fds, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		close(fds[i]);
+}
+
+static bool is_news_of_death(const struct profile_reply *a)
+{
+	return a->magic == PROFILE_REQUEST_MAGIC && a->serial == PROFILE_REQUEST_DIED;
+}
+
+/* What has come since the last request */
+static void read_news(struct door *d)
+{
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	unsigned count;
+
+	while (fd_pass_receive(d->link, &a, sizeof(a), fds, &count, MSG_DONTWAIT) > 0) {
+		close_fds(fds, count);
+		d->deaths += is_news_of_death(&a);
+	}
+}
+
+static int say_opener_gone(struct door *d, struct err *err)
+{
+	if (!d->gone)
+		log_error("ceems-opener has ended: programs that start from now on "
+			  "have no names in profiles; restart ceemsd");
+	d->gone = true;
+	return err_set(err, -EPIPE, "ceems-opener has ended");
 }
 
 /* Answers to somebody before us are passed over. */
@@ -32,7 +62,12 @@ static int await_reply(struct door *d, struct profile_reply *a, int *fds,
 			return err_set(err, -ETIMEDOUT, "ceems-opener does not answer");
 		ssize_t n = fd_pass_receive(d->link, a, sizeof(*a), fds, count, 0);
 		if (n <= 0)
-			return err_set(err, -EPIPE, "ceems-opener has ended");
+			return say_opener_gone(d, err);
+		if (n == sizeof(*a) && is_news_of_death(a)) {
+			d->deaths++;
+			return err_set(err, -EAGAIN,
+				       "ceems-opener has died and is there again");
+		}
 		if (n == sizeof(*a) && a->magic == PROFILE_REQUEST_MAGIC &&
 		    a->serial == d->serial)
 			return 0;
@@ -46,9 +81,14 @@ static int ask_opener(struct door *d, struct profile_request *r, unsigned fds_wa
 {
 	unsigned count = 0;
 
+	read_news(d);
 	r->magic = PROFILE_REQUEST_MAGIC;
-	r->serial = ++d->serial;
+	if (++d->serial == PROFILE_REQUEST_DIED)
+		d->serial++;
+	r->serial = d->serial;
 	int rc = fd_pass_send(d->link, r, sizeof(*r), NULL, 0, 0);
+	if (rc == -EPIPE)
+		return say_opener_gone(d, err);
 	if (rc < 0)
 		return err_set(err, rc, "ceems-opener: %s", strerror(-rc));
 	rc = await_reply(d, a, fds, &count, err);
@@ -62,6 +102,12 @@ static int ask_opener(struct door *d, struct profile_request *r, unsigned fds_wa
 	close_fds(fds, count);
 	return err_set(err, a->rc < 0 ? a->rc : -EPROTO, "%s",
 		       *a->text ? a->text : strerror(-a->rc));
+}
+
+uint64_t door_deaths(struct door *d)
+{
+	read_news(d);
+	return d->deaths;
 }
 
 int door_load(struct door *d, const struct profile_room *room, int *fds,

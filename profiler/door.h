@@ -16,7 +16,12 @@
 struct door {
 	int link; /* owned */
 	uint32_t serial;
+	bool gone;       /* there is none any more */
+	uint64_t deaths; /* of openers */
 };
+
+/* How often the opener was started again */
+uint64_t door_deaths(struct door *d);
 
 /* fds[PROFILE_FDS] are the caller's. *ret_sees_maps: whether the kernel tells of code
  * that a process maps later. */

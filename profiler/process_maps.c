@@ -102,8 +102,8 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
 	int fd = l->key.device == vdso_key.device
 			 ? copy_vdso(l->end - l->start)
 			 : door_file(d, pid, l->start, l->end, &file, err);
-	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE)
-		return fd; /* the process or the mapping is no more */
+	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE || fd == -EAGAIN)
+		return fd; /* the process, the mapping or the opener is no more */
 	return modules_add(m, fd < 0 ? -1 : fd, &file, l->path, &l->key, uid, now_s,
 			   err);
 }

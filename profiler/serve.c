@@ -182,6 +182,7 @@ static void say_counts(struct server *s)
 	m.profiles = s->output.written;
 	m.unwritten = s->output.lost;
 	m.told = s->told;
+	m.openers = door_deaths(&s->door);
 	m.memory_bytes = c.table_bytes + c.module_bytes + s->steps.bytes;
 	child_msg_head(&m.head, CHILD_PROFILE, "profiler", 0, sizeof(m));
 	(void)send(s->link, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -30,6 +30,10 @@ static const struct prom_family profiler_late = {
 	"ceems_profiler_late_seconds_total", PROM_COUNTER,
 	"Time that steps which asked had run before they were sampled; they wait for "
 	"at most a tenth of a second"};
+static const struct prom_family profiler_openers = {
+	"ceems_profiler_opener_restarts_total", PROM_COUNTER,
+	"Times that the process which opens programs for it died and was started "
+	"again, since ceems-profiler started"};
 static const struct prom_family profiler_coarse = {
 	"ceems_profiler_coarse_profiles_total", PROM_COUNTER,
 	"Profiles whose stacks were cut for want of memory, since ceems-profiler "
@@ -83,6 +87,7 @@ static void put_profile_counts(struct profiler_sink *to, const struct child_prof
 	put_samples(to, "whole", m->whole);
 	put_samples(to, "cut", m->cut);
 	put_profiler_value(to, &profiler_lost, m->lost + m->dropped);
+	put_profiler_value(to, &profiler_openers, m->openers);
 	put_profiler_value(to, &profiler_coarse, m->coarse);
 	put_profiler_value(to, &profiler_evictions, m->evictions);
 	put_profiler_value(to, &profiler_profiles, m->profiles);

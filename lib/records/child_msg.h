@@ -109,6 +109,7 @@ struct child_profile {
 	uint64_t profiles, unwritten;
 	uint64_t memory_bytes; /* of tables and stacks */
 	uint64_t told;         /* serial of the last profile_step that is in force */
+	uint64_t openers;      /* how often its opener was started again */
 };
 
 /* What struct emission_factor is in the program */
@@ -323,7 +324,7 @@ _Static_assert(sizeof(struct child_head) == 40, "layout");
 _Static_assert(sizeof(struct child_hello) == 80, "layout");
 _Static_assert(sizeof(struct child_health) == 312, "layout");
 _Static_assert(sizeof(struct child_shipping) == 112, "layout");
-_Static_assert(sizeof(struct child_profile) == 144, "layout");
+_Static_assert(sizeof(struct child_profile) == 152, "layout");
 _Static_assert(sizeof(struct child_channel) == 136, "layout");
 _Static_assert(sizeof(struct child_snapshot) == 56, "layout");
 _Static_assert(sizeof(struct child_snapshot) +

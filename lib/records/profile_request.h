@@ -81,6 +81,11 @@ struct profile_file {
 	int64_t changed_s, changed_ns;
 };
 
+/* serial of a reply to nobody: the opener has died, and another one is there. What it
+ * gave stays; it knows no program, so that one is to be loaded before a request that
+ * needs it (-ENODEV). */
+#define PROFILE_REQUEST_DIED 0u
+
 struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */

@@ -97,6 +97,16 @@ scrape
 ok "whose profile has what came since" wait_for 20 has "$(id killed)"
 ok "most of its time ($(seconds killed) of 600 cs)" [ "$(seconds killed)" -ge 100 ]
 ok "no clock is left" wait_for 20 up 0
+# the process that opens for it is killed: another rate takes a program that this one had loaded
+keeper=$(pgrep -P "$ceemsd_pid" -x ceems-opener)
+old=$(pgrep -P "$keeper")
+kill -9 "$old"
+srun -J reopened --ceems-profile=61 "$JOBS/asks" 2 >/dev/null 2>&1
+ok "an opener that dies is started again" [ "$(pgrep -P "$keeper")" != "$old" ]
+scrape
+ok "the next step has its profile" wait_for 20 has "$(id reopened)"
+like "with its names" "$(stacks reopened)" 'main;asks_mid;asks_leaf'
+is "and that is counted" "$(value ceems_profiler_opener_restarts_total)" 1
 # nor does anything stay when ceemsd ends
 children=$(pgrep -P "$ceemsd_pid")
 kill "$ceemsd_pid"

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "lib/fd_pass.h"
+#include "lib/fs.h"
 #include "opener/profile.h"
 #include "test/unit/unit.h"
 
@@ -16,7 +20,8 @@ struct world {
 	uint32_t serial;
 };
 
-static void start(struct world *w, bool any_process)
+/* keep: as ceemsd has it */
+static void start_at(struct world *w, const char *proc, bool any_process, bool keep)
 {
 	int pair[2];
 
@@ -26,11 +31,18 @@ static void start(struct world *w, bool any_process)
 	w->pid = fork();
 	if (w->pid == 0) {
 		close(pair[0]);
-		int procfd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		_exit(profile_serve(pair[1], procfd, false, any_process) < 0);
+		int procfd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		int rc = keep ? profile_keep(pair[1], procfd, false)
+			      : profile_serve(pair[1], procfd, false, any_process);
+		_exit(rc < 0);
 	}
 	close(pair[1]);
 	w->link = pair[0];
+}
+
+static void start(struct world *w, bool any_process)
+{
+	start_at(w, "/proc", any_process, false);
 }
 
 static void stop(struct world *w)
@@ -100,6 +112,50 @@ static void processes_of_no_unit_are_nobodys_business(void **state)
 	stop(&w);
 }
 
+static bool is_child_of(pid_t parent, const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	return at && strtol(at + 4, NULL, 10) == parent; /* ") S PPID" */
+}
+
+/* The one that serves, of the one that keeps it */
+static pid_t find_child(pid_t parent)
+{
+	char path[64], stat[512];
+
+	for (pid_t pid = parent + 1; pid < parent + 1000; pid++) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		if (fs_read_at(AT_FDCWD, path, stat, sizeof(stat), NULL) > 0 &&
+		    is_child_of(parent, stat))
+			return pid;
+	}
+	return -1;
+}
+
+static void one_that_dies_is_replaced_and_says_so(void **state)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_MAPS, .pid = 1};
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	unsigned count;
+	struct world w;
+	(void)state;
+
+	start_at(&w, "/proc", false, true);
+	assert_int_equal(ask(&w, r), -EACCES);
+	pid_t first = find_child(w.pid);
+	assert_true(first > 0);
+	assert_int_equal(kill(first, SIGKILL), 0);
+	assert_int_equal(fd_pass_receive(w.link, &a, sizeof(a), fds, &count, 0),
+			 sizeof(a));
+	assert_int_equal(a.serial, PROFILE_REQUEST_DIED);
+	assert_int_equal(ask(&w, r), -EACCES);
+	r = (struct profile_request){.kind = PROFILE_REQUEST_TICKS, .hz = 19};
+	assert_int_equal(ask(&w, r), -ENODEV); /* what tells the profiler to load */
+	stop(&w);
+}
+
 static void what_is_no_request_at_all_is_passed_over(void **state)
 {
 	char garbage[4096];
@@ -138,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_on_the_list_is_refused),
 		cmocka_unit_test(processes_of_no_unit_are_nobodys_business),
+		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
 		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
 		cmocka_unit_test(by_hand_any_process_has_its_maps_read),
 	};
