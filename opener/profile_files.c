@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,14 +18,61 @@
 #include "opener/profile.h"
 
 #define CGROUP_BYTES 16384
+#define LINES_MAX 64
+#define DEPTH_MAX 32
+
+/* A virtual machine's or a pod's path or one below. Users are given groups in
+ * user.slice, where names say nothing. */
+static bool is_machine_or_pod(const char *path)
+{
+	char parent[NAME_MAX + 1] = "", name[NAME_MAX + 1], uid[CGROUP_POD_UID_SIZE];
+
+	for (int depth = 0; depth < DEPTH_MAX && *path == '/'; depth++) {
+		size_t len = strcspn(++path, "/");
+		if (!len || len > NAME_MAX)
+			return false;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		if (strcmp(name, "user.slice") == 0)
+			return false;
+		if (cgroup_is_machine(parent, name) ||
+		    cgroup_pod_uid(parent, name, uid))
+			return true;
+		memcpy(parent, name, len + 1);
+		path += len;
+	}
+	return false;
+}
+
+/* "number:controllers:path", cgroups(7) */
+static bool is_line_of_unit(const char *line, size_t len)
+{
+	char path[PATH_MAX];
+	const char *at = memchr(line, ':', len), *end = line + len;
+
+	at = at ? memchr(at + 1, ':', (size_t)(end - at - 1)) : NULL;
+	if (!at || (size_t)(end - at) > sizeof(path))
+		return false;
+	memcpy(path, at + 1, (size_t)(end - at - 1));
+	path[end - at - 1] = '\0';
+	return is_machine_or_pod(path);
+}
 
 /* Users make no groups of these names outside their own unit's. */
 static bool is_of_a_unit(const char *text, size_t len)
 {
+	const char *p = text, *end = text + len, *line;
+	size_t line_len;
 	struct record r;
 
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
-	return cgroup_record_paths(text, len, &r) > 0;
+	if (cgroup_record_paths(text, len, &r) > 0)
+		return true;
+	for (int i = 0; i < LINES_MAX && scan_line(&p, end, &line, &line_len); i++) {
+		if (is_line_of_unit(line, line_len))
+			return true;
+	}
+	return false;
 }
 
 int profile_open_process(int procfd, uint32_t pid, struct err *err)

@@ -8,9 +8,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "lib/cleanup.h"
 #include "lib/fd_pass.h"
 #include "lib/fs.h"
 #include "opener/profile.h"
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 /* An opener at the other end of a socket */
@@ -112,6 +114,69 @@ static void processes_of_no_unit_are_nobodys_business(void **state)
 	stop(&w);
 }
 
+static void put_text(const char *dir, const char *name, const char *text)
+{
+	char path[2 * SCRATCH_PATH];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+}
+
+/* Whether the maps of a process whose /proc/PID/cgroup says this are given */
+static int ask_for_maps_in(const char *cgroup)
+{
+	char dir[SCRATCH_PATH];
+	struct world w;
+
+	scratch_make(dir);
+	scratch_mkdir(dir, "71");
+	put_text(dir, "71/cgroup", cgroup);
+	put_text(dir, "71/maps", "");
+	start_at(&w, dir, false, false);
+	int rc = ask(&w,
+		     (struct profile_request){.kind = PROFILE_REQUEST_MAPS, .pid = 71});
+	stop(&w);
+	scratch_remove(dir);
+	return rc;
+}
+
+static void steps_machines_and_pods_are_units(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_for_maps_in("0::/system.slice/slurmstepd.scope/job_7/"
+					 "step_0/user/task_0\n"),
+			 0);
+	assert_int_equal(
+		ask_for_maps_in("0::/machine.slice/machine-qemu\\x2d1\\x2da.scope\n"),
+		0);
+	assert_int_equal(ask_for_maps_in("4:cpu,cpuacct:/machine/qemu-1-a.libvirt-qemu/"
+					 "vcpu0\n1:name=systemd:/\n"),
+			 0);
+	assert_int_equal(
+		ask_for_maps_in("0::/kubepods.slice/kubepods-burstable.slice/"
+				"kubepods-burstable-pod11111111_2222_3333_4444_"
+				"555555555555.slice/cri-containerd-abc.scope\n"),
+		0);
+	assert_int_equal(ask_for_maps_in("0::/kubepods/besteffort/pod11111111-2222-"
+					 "3333-4444-555555555555/abc\n"),
+			 0);
+}
+
+static void names_that_a_user_can_make_are_no_units(void **state)
+{
+	(void)state;
+	assert_int_equal(ask_for_maps_in("0::/user.slice/user-7.slice/user@7.service/"
+					 "kubepods/pod11111111-2222-3333-4444-"
+					 "555555555555\n"),
+			 -EACCES);
+	assert_int_equal(ask_for_maps_in("0::/system.slice/cron.service\n"), -EACCES);
+	assert_int_equal(ask_for_maps_in("0::machine/qemu-1-a.libvirt-qemu\n"),
+			 -EACCES);
+	assert_int_equal(ask_for_maps_in("::::\n\n:"), -EACCES);
+}
+
 static bool is_child_of(pid_t parent, const char *stat)
 {
 	const char *at = strrchr(stat, ')');
@@ -195,6 +260,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_on_the_list_is_refused),
 		cmocka_unit_test(processes_of_no_unit_are_nobodys_business),
 		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
+		cmocka_unit_test(steps_machines_and_pods_are_units),
+		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
 		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
 		cmocka_unit_test(by_hand_any_process_has_its_maps_read),
 	};
