@@ -9,6 +9,7 @@
 #include "cli/cacct/api.h"
 #include "cli/cacct/columns.h"
 #include "cli/cacct/jobsel.h"
+#include "cli/cacct/kind.h"
 #include "cli/cacct/site.h"
 #include "cli/cacct/table.h"
 #include "lib/buf.h"
@@ -48,6 +49,7 @@ struct cacct {
 	struct jobsel jobs;
 	struct cacct_list users, accounts, states, partitions, clusters, qos, names,
 		groups;
+	struct kind_set kinds;
 	bool all_users, all_clusters, steps, truncate;
 	bool has_start, has_end;
 	time_t now, start, end;

@@ -15,23 +15,6 @@
 #include "lib/parse.h"
 #include "lib/spelling.h"
 
-#define FORMAT_DEFAULT                                                                 \
-	"JobID,JobName,Account,State,Elapsed,AllocCPUS,CPUEff,MemEff,GPUUtil,"         \
-	"EnergyWh,"                                                                    \
-	"Grams,Coverage"
-#define FORMAT_LONG                                                                    \
-	"JobID,JobIDRaw,JobName,User,Account,Partition,QOS,State,ExitCode,Submit,"     \
-	"Start,"                                                                       \
-	"End,Elapsed,NNodes,AllocCPUS,AllocMem,AllocGPUS,CPUTime,TotalCPU,CPUEff,"     \
-	"MemEff,MemPeak,GPUUtil,GPUMem,IORead,IOWrite,NetIn,NetOut,EnergyWh,"          \
-	"EnergyPackage,EnergyDram,EnergyGPU,EnergyHost,EnergyOther,Source,Grams,"      \
-	"Coverage,NodeList"
-#define FORMAT_USAGE                                                                   \
-	"Period,Cluster,Account,User,Jobs,CPUHours,CPUEff,MemAvgEff,GPUUtil,"          \
-	"WastedCPUHours,EnergyWh,WastedEnergy,Grams,Coverage"
-#define FORMAT_USAGE_LONG                                                              \
-	FORMAT_USAGE ",TotalCPU,EnergyPackage,EnergyDram,EnergyGPU,EnergyHost,"        \
-		     "EnergyOther,IORead,IOWrite,NetIn,NetOut"
 #define FORMAT_BRIEF "JobID,State,ExitCode"
 #define FORMAT_COUNTS                                                                  \
 	"JobID,JobName,State,Elapsed,FileRead,FileReads,FileWrite,FileWrites,"         \
@@ -62,6 +45,7 @@ enum {
 	OPT_MARKDOWN_HELP,
 	OPT_SORT,
 	OPT_BY,
+	OPT_MANAGER,
 	OPT_IGNORED,
 };
 
@@ -69,6 +53,10 @@ enum {
 static const struct option longs[] = {
 	{"allusers", no_argument, NULL, 'a'},
 	{"accounts", required_argument, NULL, 'A'},
+	{"projects", required_argument, NULL, 'A'},
+	{"project", required_argument, NULL, 'A'},
+	{"namespaces", required_argument, NULL, 'A'},
+	{"namespace", required_argument, NULL, 'A'},
 	{"account", required_argument, NULL, 'A'},
 	{"allocations", no_argument, NULL, 'X'},
 	{"brief", no_argument, NULL, 'b'},
@@ -87,6 +75,7 @@ static const struct option longs[] = {
 	{"jobs", required_argument, NULL, 'j'},
 	{"job", required_argument, NULL, 'j'},
 	{"long", no_argument, NULL, 'l'},
+	{"manager", required_argument, NULL, OPT_MANAGER},
 	{"name", required_argument, NULL, OPT_NAME},
 	{"noheader", no_argument, NULL, 'n'},
 	{"noconvert", no_argument, NULL, OPT_NOCONVERT},
@@ -140,6 +129,8 @@ static const char usage_text[] =
 	"                         without -S and -E: that are in them now\n"
 	"  -r, --partition LIST   -q, --qos LIST   --name LIST\n"
 	"  -M, --clusters LIST    -L, --allclusters\n"
+	"      --manager LIST     slurm, libvirt (VMs), openstack, k8s (pods), with\n"
+	"                         columns of these; --projects, --namespaces: as -A\n"
 	"Columns:\n"
 	"  -o, --format LIST      NAME[%[-]WIDTH],...; ALL for all columns\n"
 	"  -l, --long             many columns     -b, --brief   few\n"
@@ -147,7 +138,8 @@ static const char usage_text[] =
 	"  -e, --helpformat       list the names of all columns\n"
 	"      --steps            also print the steps; -X: no steps, the default\n"
 	"      --sort [-]NAME,... sort by these columns; -: highest first\n"
-	"Sums of all jobs in the window (usage; -S, -E, -u, -a, -A, -M, -L):\n"
+	"Sums of all jobs in the window (usage; -S, -E, -u, -a, -A, -M, -L,\n"
+	"--manager):\n"
 	"      --by LIST          one row for each cluster, account, user (default), "
 	"day,\n"
 	"                         week or month; account alone: all users together\n"
@@ -192,13 +184,41 @@ static void free_list(struct cacct_list *l)
 		free(l->text[i]);
 }
 
-/* sacct's abbreviations of states */
+/* sacct's abbreviations of states; states of VMs (Nova's) and pods have none */
 static const char *const states[][2] = {
-	{"BF", "BOOT_FAIL"},      {"CA", "CANCELLED"}, {"CD", "COMPLETED"},
-	{"DL", "DEADLINE"},       {"F", "FAILED"},     {"NF", "NODE_FAIL"},
-	{"OOM", "OUT_OF_MEMORY"}, {"PD", "PENDING"},   {"PR", "PREEMPTED"},
-	{"R", "RUNNING"},         {"RQ", "REQUEUED"},  {"RS", "RESIZING"},
-	{"RV", "REVOKED"},        {"S", "SUSPENDED"},  {"TO", "TIMEOUT"}};
+	{"BF", "BOOT_FAIL"},
+	{"CA", "CANCELLED"},
+	{"CD", "COMPLETED"},
+	{"DL", "DEADLINE"},
+	{"F", "FAILED"},
+	{"NF", "NODE_FAIL"},
+	{"OOM", "OUT_OF_MEMORY"},
+	{"PD", "PENDING"},
+	{"PR", "PREEMPTED"},
+	{"R", "RUNNING"},
+	{"RQ", "REQUEUED"},
+	{"RS", "RESIZING"},
+	{"RV", "REVOKED"},
+	{"S", "SUSPENDED"},
+	{"TO", "TIMEOUT"},
+	{"", "ACTIVE"},
+	{"", "BUILD"},
+	{"", "DELETED"},
+	{"", "ERROR"},
+	{"", "HARD_REBOOT"},
+	{"", "MIGRATING"},
+	{"", "PAUSED"},
+	{"", "REBOOT"},
+	{"", "REBUILD"},
+	{"", "RESCUE"},
+	{"", "RESIZE"},
+	{"", "SHELVED"},
+	{"", "SHELVED_OFFLOADED"},
+	{"", "SHUTOFF"},
+	{"", "SOFT_DELETED"},
+	{"", "UNKNOWN"},
+	{"", "VERIFY_RESIZE"},
+};
 
 static int refuse_state(const char *text, struct err *err)
 {
@@ -354,6 +374,8 @@ static int apply_which(struct cacct *c, int opt, const char *arg, struct err *er
 		return add_list(&c->users, arg, err);
 	case OPT_NAME:
 		return add_list(&c->names, arg, err);
+	case OPT_MANAGER:
+		return kind_parse(arg, &c->kinds, err);
 	case 'S':
 		c->has_start = true;
 		return when_parse(arg, c->now, &c->start, err);
@@ -536,7 +558,7 @@ static int check_usage(struct cacct *c, struct err *err)
 	    c->names.count || c->groups.count || c->steps || c->truncate)
 		return err_set(err, -EINVAL,
 			       "usage sums up all jobs in the window: it takes only "
-			       "-S, -E, -u, -a, -A, -M, -L and --by");
+			       "-S, -E, -u, -a, -A, -M, -L, --manager and --by");
 	if (!c->has_by)
 		c->by_cluster = c->by_account = c->by_user = true;
 	return 0;
@@ -545,8 +567,8 @@ static int check_usage(struct cacct *c, struct err *err)
 static const char *default_format(const struct cacct *c)
 {
 	if (c->command == CACCT_USAGE)
-		return c->long_form ? FORMAT_USAGE_LONG : FORMAT_USAGE;
-	return c->long_form ? FORMAT_LONG : FORMAT_DEFAULT;
+		return kind_usage_columns(c->kinds.kind, c->long_form);
+	return kind_columns(c->kinds.kind, c->long_form);
 }
 
 static int finish_options(struct cacct *c, struct err *err)

@@ -61,8 +61,10 @@ void cacct_put_whose(const struct cacct *c, bool has_users, struct buf *t)
 {
 	if (c->clusters.count && !c->all_clusters)
 		put_list(t, "cluster_id", &c->clusters);
-	else if (c->site.cluster && !c->all_clusters)
+	/* the site's own cluster is of one manager */
+	else if (c->site.cluster && !c->all_clusters && !c->kinds.managers)
 		api_put_param(t, "cluster_id", c->site.cluster);
+	kind_put_params(&c->kinds, t);
 	put_list(t, "project", &c->accounts);
 	if (has_users && !c->all_users)
 		put_list(t, "user", &c->users);
@@ -138,6 +140,7 @@ static bool state_fits(const struct cacct *c, const struct unit *u)
 static bool unit_fits(const struct cacct *c, const struct unit *u)
 {
 	return in_window(c, u) && state_fits(c, u) &&
+	       kind_has(&c->kinds, u->text[UNIT_MANAGER]) &&
 	       cacct_list_has(&c->partitions, u->text[UNIT_PARTITION]) &&
 	       cacct_list_has(&c->qos, u->text[UNIT_QOS]) &&
 	       cacct_list_has(&c->names, u->text[UNIT_NAME]) &&
@@ -209,8 +212,9 @@ int cacct_units(struct cacct *c, struct api *api, cacct_unit_f f, void *arg,
 			rc = 0;
 		if (rc == -EACCES)
 			return err_prefix(err, rc,
-					  "only operators and admins may see jobs of "
-					  "other users");
+					  "only operators and admins may see %s of "
+					  "other users",
+					  kind_word(c->kinds.kind, 0));
 	}
 	if (rc < 0)
 		return rc;
@@ -247,12 +251,14 @@ int cacct_detail(struct api *api, const struct unit *u, const char *resolution,
 	if (to_s > 0)
 		put_number_param(&target, "to", to_s);
 	if (buf_error(&target))
-		return err_set(err, -EINVAL, "a job id that is too long");
+		return err_set(err, -EINVAL, "an id that is too long");
 	int rc = api_rows(api, target.data, first_row, &row, NULL, err);
 	if (rc < 0)
 		return rc;
 	if (!row)
-		return err_set(err, -ENOENT, "the API has no details of job %s", u->id);
+		return err_set(err, -ENOENT, "the API has no details of %s %s",
+			       kind_word(kind_of_manager(u->text[UNIT_MANAGER]), 1),
+			       u->id);
 	*ret = steal_ptr(&row);
 	return 0;
 }

@@ -111,7 +111,8 @@ int cacct_report(struct cacct *c, struct api *api, struct buf *out, struct err *
 	int rc = cacct_units(c, api, pick_one, &p, NULL, err);
 	row = p.row;
 	if (rc == 0 && !row)
-		rc = err_set(err, -ENOENT, "no job %s that you may see", c->report_of);
+		rc = err_set(err, -ENOENT, "no %s %s that you may see",
+			     kind_word(c->kinds.kind, 1), c->report_of);
 	if (rc == 0) {
 		unit_from_json(row, c->now, &u);
 		rc = cacct_detail(api, &u, c->json ? "interval" : "none", 0, 0, &detail,

@@ -203,10 +203,11 @@ int cacct_table(struct cacct *c, struct api *api, struct buf *out, struct err *e
 	auto_json struct json_object *meta = NULL;
 	auto_buf struct buf summary = BUF_INIT;
 
+	w.summary.kind = c->kinds.kind;
 	table_init(&w.table, &c->columns, &c->style);
-	progress_init(&w.progress, "jobs");
+	progress_init(&w.progress, kind_word(c->kinds.kind, 0));
 	if (c->json)
-		buf_puts(out, "{\"jobs\":[");
+		buf_printf(out, "{%s[", kind_member(c->kinds.kind));
 	int rc = cacct_units(c, api, add_unit, &w, &meta, err);
 	progress_end(&w.progress);
 	if (rc == 0 && c->json) {

@@ -348,8 +348,9 @@ static void put_summary(const struct usage_work *w, struct json_object *meta,
 		return;
 	}
 	if (!w->c->by_period)
-		buf_printf(out, ": %.0f job%s", n[UNIT_JOBS],
-			   n[UNIT_JOBS] == 1 ? "" : "s");
+		buf_printf(
+			out, ": %.0f %s", n[UNIT_JOBS],
+			kind_word(w->c->kinds.kind, (uint64_t)fmax(0, n[UNIT_JOBS])));
 	if (!isnan(n[UNIT_CPU_ALLOC_S])) {
 		buf_puts(out, "; CPU hours ");
 		text_put_short(out, n[UNIT_CPU_ALLOC_S] / 3600);
@@ -383,7 +384,7 @@ static void put_usage_text(struct buf *out, const char *name, const char *text)
 	buf_put_json(out, text, strlen(text));
 }
 
-static void put_group(const struct group *g, struct buf *out)
+static void put_group(const struct group *g, enum kind kind, struct buf *out)
 {
 	static const struct {
 		enum unit_number n;
@@ -400,7 +401,7 @@ static void put_group(const struct group *g, struct buf *out)
 	};
 	const struct unit *u = &g->u;
 
-	buf_printf(out, "{\"jobs\":%.0f",
+	buf_printf(out, "{%s%.0f", kind_member(kind),
 		   isnan(u->number[UNIT_JOBS]) ? 0 : u->number[UNIT_JOBS]);
 	put_usage_text(out, "period", u->text[UNIT_PERIOD]);
 	put_usage_text(out, "cluster_id", u->text[UNIT_CLUSTER]);
@@ -431,10 +432,10 @@ static void put_usage_json(const struct usage_work *w, struct json_object *meta,
 	buf_puts(out, "{\"usage\":[");
 	for (size_t i = 0; i < w->count; i++) {
 		buf_puts(out, i ? ",\n" : "\n");
-		put_group(w->groups[i], out);
+		put_group(w->groups[i], w->c->kinds.kind, out);
 	}
 	buf_puts(out, "\n],\"total\":");
-	put_group(w->total, out);
+	put_group(w->total, w->c->kinds.kind, out);
 	for (size_t i = 0; meta && i < sizeof(kept) / sizeof(kept[0]); i++) {
 		struct json_object *o = http_json_get_any(meta, kept[i]);
 		if (o)

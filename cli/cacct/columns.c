@@ -57,8 +57,10 @@ static const struct column table[] = {
 	  "allocated CPUs times elapsed time, in hours"),
 	C("CPUMigrations", NULL, COUNT, 13, MIGRATIONS,
 	  "times its threads were moved to another CPU"),
+	C("CPUs", NULL, COUNT, 6, CPUS, "CPUs of a VM, a pod or a job"),
 	C("CPUTime", NULL, SPAN, 10, CPU_ALLOC_S, "allocated CPUs times elapsed time"),
 	C("CPUTimeRAW", NULL, COUNT, 10, CPU_ALLOC_S, "the same in seconds"),
+	C("Created", NULL, TIME, 19, SUBMITTED, "when a VM, a pod or a job was made"),
 	C("CtxSwitches", NULL, COUNT, 11, SWITCHES,
 	  "times its threads gave up or lost their CPU"),
 	C("DerivedExitCode", NULL, TEXT, 15, DERIVED_EXIT,
@@ -99,6 +101,7 @@ static const struct column table[] = {
 	  "calls to write that failed"),
 	C("FileWrites", NULL, COUNT, 10, FILE_WRITES, "calls to write to files"),
 	C("Flags", NULL, TEXT, 19, FLAGS, "which scheduler started it"),
+	C("Flavour", NULL, TEXT, 14, FLAVOUR, "flavour of a VM"),
 	C("FPOps", NULL, COUNT, 16, FP_OPERATIONS, "floating point operations"),
 	C("GFlops", NULL, DECIMAL, 8, GFLOPS,
 	  "thousand millions of these in a second of its elapsed time"),
@@ -117,6 +120,7 @@ static const struct column table[] = {
 	  "mean of the memory used of all its GPUs"),
 	C("GPUMemPeak", NULL, BYTES, 10, GPU_MEMORY_PEAK_BYTES,
 	  "highest memory of the GPUs of one node"),
+	C("GPUs", NULL, COUNT, 5, GPUS, "GPUs of a VM, a pod or a job"),
 	C("GPUSM", NULL, RATIO, 6, GPU_SM_RATIO,
 	  "multiprocessors of its GPUs with a warp"),
 	C("GPUSMOccupancy", NULL, RATIO, 14, GPU_OCCUPANCY_RATIO,
@@ -146,6 +150,8 @@ static const struct column table[] = {
 	  "reads from the last cache that found nothing there"),
 	C("MajorFaults", NULL, COUNT, 11, MAJOR_FAULTS,
 	  "page faults that read from a device"),
+	C("Manager", NULL, TEXT, 9, MANAGER,
+	  "resource manager: slurm, openstack, libvirt or k8s"),
 	C("MaxRSS", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("MaxRSSNode", NULL, TEXT, 10, PEAK_NODE, "node of a step's highest memory"),
 	C("MemAvg", NULL, BYTES, 10, MEMORY_MEAN_BYTES, "mean of the memory used"),
@@ -153,8 +159,10 @@ static const struct column table[] = {
 	  "mean of the memory used, of memory allocated"),
 	C("MemEff", NULL, RATIO, 6, MEMORY_PEAK_RATIO,
 	  "highest memory on one node, of memory requested there"),
+	C("Memory", NULL, BYTES, 10, MEMORY_BYTES, "memory of a VM, a pod or a job"),
 	C("MemPeak", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("MinorFaults", NULL, COUNT, 11, MINOR_FAULTS, "page faults that did not"),
+	C("Namespace", NULL, TEXT, 15, NAMESPACE, "namespace of a pod"),
 	C("NCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
 	C("NetIn", NULL, BYTES, 10, NET_RX_BYTES, "bytes received"),
 	C("NetOut", NULL, BYTES, 10, NET_TX_BYTES, "bytes sent"),
@@ -174,7 +182,12 @@ static const struct column table[] = {
 	C("PlannedCPU", NULL, SPAN, 10, PLANNED_CPU_S,
 	  "that time, times the requested CPUs"),
 	C("PlannedCPURAW", NULL, COUNT, 13, PLANNED_CPU_S, "the same in seconds"),
+	C("PodName", NULL, TEXT, 24, NAME, "name of a pod"),
+	C("Pods", NULL, COUNT, 8, JOBS, "pods of a row of cacct usage"),
+	C("PodUID", NULL, TEXT, 36, UUID, "id of a pod, that of its control group"),
 	C("Priority", NULL, COUNT, 10, PRIORITY, "the scheduler's priority"),
+	C("Project", NULL, TEXT, 15, ACCOUNT,
+	  "project of a VM, project or namespace of a pod, account of a job"),
 	C("QOS", NULL, TEXT, 10, QOS, "quality of service"),
 	C("QOSREQ", NULL, TEXT, 10, QOS_REQUESTED, "requested qualities of service"),
 	C("Reason", NULL, TEXT, 22, REASON, "why it waited or ended"),
@@ -206,8 +219,14 @@ static const struct column table[] = {
 	C("UDPIn", NULL, BYTES, 10, UDP_RX_BYTES, "bytes received by UDP"),
 	C("UDPOut", NULL, BYTES, 10, UDP_TX_BYTES, "bytes sent by UDP"),
 	C("UID", NULL, COUNT, 6, UID, "user id"),
+	C("UnitID", NULL, TEXT, 36, UUID, "id of a VM, a pod or a job"),
+	C("UnitName", NULL, TEXT, 20, NAME, "name of a VM, a pod or a job"),
+	C("Units", NULL, COUNT, 8, JOBS, "VMs, pods and jobs of a row of cacct usage"),
 	C("User", "username", TEXT, 9, USER, "user"),
 	C("UserCPU", NULL, CPU_SPAN, 10, CPU_USER_S, "CPU time of its programs"),
+	C("VMID", NULL, TEXT, 36, UUID, "id of a VM, libvirt's and Nova's"),
+	C("VMName", NULL, TEXT, 20, NAME, "name of a VM"),
+	C("VMs", NULL, COUNT, 8, JOBS, "VMs of a row of cacct usage"),
 	C("WastedCPUHours", NULL, HOURS, 14, WASTED_CPU_S,
 	  "hours of allocated CPUs that were not used"),
 	C("WastedEnergy", NULL, JOULES, 12, WASTED_J,
@@ -245,8 +264,10 @@ static const struct column *find_column(const char *text, size_t len)
 		}
 	}
 	for (size_t i = 0; i < TABLE; i++)
-		if (is_name(text, len, table[i].name) ||
-		    is_name(text, len, table[i].peer))
+		if (is_name(text, len, table[i].name))
+			return &table[i];
+	for (size_t i = 0; i < TABLE; i++)
+		if (is_name(text, len, table[i].peer))
 			return &table[i];
 	return NULL;
 }

@@ -48,7 +48,7 @@ struct column_use {
 	bool left; /* to the left side: %-20 */
 };
 
-#define COLUMNS_MAX 160
+#define COLUMNS_MAX 192
 
 struct columns {
 	struct column_use use[COLUMNS_MAX];

@@ -18,6 +18,7 @@ libcacct_SRCS += cli/cacct/flame.c
 libcacct_SRCS += cli/cacct/flame_load.c
 libcacct_SRCS += cli/cacct/flame_print.c
 libcacct_SRCS += cli/cacct/jobsel.c
+libcacct_SRCS += cli/cacct/kind.c
 libcacct_SRCS += cli/cacct/progress.c
 libcacct_SRCS += cli/cacct/promql_range.c
 libcacct_SRCS += cli/cacct/report.c

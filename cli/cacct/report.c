@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/cacct/kind.h"
 #include "cli/cacct/text.h"
 #include "cli/cacct/when.h"
 
@@ -267,7 +268,8 @@ size_t report_hints(const struct cacct_report *r, struct buf ret[REPORT_HINTS_MA
 	const double *n = u->number;
 	size_t h = 0;
 
-	if (unit_is_running(u))
+	/* what to ask for is Slurm's words */
+	if (unit_is_running(u) || kind_of_manager(u->text[UNIT_MANAGER]) != KIND_JOB)
 		return 0;
 	h = put_limit_hint(u, &ret[h]);
 	if (!(n[UNIT_ELAPSED_S] >= 60))
@@ -313,14 +315,17 @@ void report_head(const struct cacct_report *r, struct buf *title, struct buf *wh
 		 struct buf *when)
 {
 	const struct unit *u = &r->unit;
+	const enum kind kind = kind_of_manager(u->text[UNIT_MANAGER]);
 	const double *n = u->number;
 	char text[WHEN_SIZE];
 
-	buf_printf(title, "Job %s", u->id);
+	buf_printf(title, "%s %s", kind_title(kind), u->id);
 	if (u->text[UNIT_NAME])
 		buf_printf(title, "  %.100s", u->text[UNIT_NAME]);
 	put_named(who, "user", u->text[UNIT_USER]);
-	put_named(who, "account", u->text[UNIT_ACCOUNT]);
+	put_named(who, kind == KIND_JOB ? "account" : "project", u->text[UNIT_ACCOUNT]);
+	put_named(who, "namespace", u->text[UNIT_NAMESPACE]);
+	put_named(who, "flavour", u->text[UNIT_FLAVOUR]);
 	put_named(who, "partition", u->text[UNIT_PARTITION]);
 	put_named(who, "QOS", u->text[UNIT_QOS]);
 	put_named(who, "on", u->text[UNIT_NODE_LIST]);
@@ -343,7 +348,8 @@ void report_head(const struct cacct_report *r, struct buf *title, struct buf *wh
 		when_print((time_t)when_seconds(n[UNIT_ENDED]), text);
 		buf_printf(when, " to %s", text);
 	}
-	if (n[UNIT_SUBMITTED] > 0 && n[UNIT_STARTED] > n[UNIT_SUBMITTED]) {
+	if (kind == KIND_JOB && n[UNIT_SUBMITTED] > 0 &&
+	    n[UNIT_STARTED] > n[UNIT_SUBMITTED]) {
 		buf_puts(when, ", after ");
 		put_span(when, n[UNIT_STARTED] - n[UNIT_SUBMITTED]);
 		buf_puts(when, " in the queue");

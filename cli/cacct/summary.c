@@ -87,8 +87,8 @@ void summary_put(const struct summary *s, struct buf *out)
 
 	buf_puts(out, "Summary: ");
 	if (s->units || !s->steps)
-		buf_printf(out, "%" PRIu64 " job%s", s->units,
-			   s->units == 1 ? "" : "s");
+		buf_printf(out, "%" PRIu64 " %s", s->units,
+			   kind_word(s->kind, s->units));
 	if (s->steps)
 		buf_printf(out, "%s%" PRIu64 " step%s", s->units ? ", " : "", s->steps,
 			   s->steps == 1 ? "" : "s");
@@ -134,8 +134,8 @@ static void put_member(struct buf *out, const char *name, double v, bool known)
 
 void summary_put_json(const struct summary *s, struct buf *out)
 {
-	buf_printf(out, "{\"jobs\":%" PRIu64 ",\"running\":%" PRIu64, s->units,
-		   s->running);
+	buf_printf(out, "{%s%" PRIu64 ",\"running\":%" PRIu64, kind_member(s->kind),
+		   s->units, s->running);
 	put_member(out, "elapsed_seconds", s->elapsed_s, true);
 	put_member(out, "cpu_alloc_seconds", s->cpu_alloc_s, true);
 	put_member(out, "cpu_ratio", s->cpu_s / s->cpu_of_s, s->cpu_of_s > 0);
@@ -143,7 +143,9 @@ void summary_put_json(const struct summary *s, struct buf *out)
 		   s->memory_of_byte_s > 0);
 	put_member(out, "energy_joules", s->energy_j, s->with_energy > 0);
 	put_member(out, "modelled_joules", s->modelled_j, s->with_energy > 0);
-	buf_printf(out, ",\"jobs_with_energy\":%" PRIu64, s->with_energy);
+	buf_puts(out, s->kind == KIND_JOB ? ",\"jobs_with_energy\":"
+					  : ",\"units_with_energy\":");
+	buf_put_u64(out, s->with_energy);
 	put_member(out, "coverage", s->observed_s / s->coverage_of_s,
 		   s->coverage_of_s > 0);
 	unit_put_grams(out, s->grams, s->grams_count);

@@ -2,11 +2,13 @@
 #ifndef CEEMS_CLI_CACCT_SUMMARY_H
 #define CEEMS_CLI_CACCT_SUMMARY_H
 
+#include "cli/cacct/kind.h"
 #include "cli/cacct/unit.h"
 #include "lib/buf.h"
 
 /* Sums over the given rows; steps count only if their job is not among them. */
 struct summary {
+	enum kind kind; /* what the units are called */
 	uint64_t units, steps, running, awaited, with_energy, with_coverage;
 	double elapsed_s, cpu_alloc_s, energy_j, modelled_j;
 	double cpu_s, cpu_of_s; /* CPU time used, and the CPU time allocated to those */

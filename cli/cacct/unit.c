@@ -19,6 +19,9 @@ static const struct {
 	const char *from;
 } texts[] = {
 	{UNIT_CLUSTER, "cluster_id"},
+	{UNIT_MANAGER, "resource_manager"},
+	{UNIT_FLAVOUR, "tags.flavour|allocation.name"},
+	{UNIT_NAMESPACE, "tags.namespace"},
 	{UNIT_UUID, "uuid"},
 	{UNIT_NAME, "name"},
 	{UNIT_ACCOUNT, "project"},

@@ -14,11 +14,14 @@
 
 enum unit_text {
 	UNIT_CLUSTER,
-	UNIT_UUID, /* raw job id */
+	UNIT_MANAGER, /* of its cluster: "slurm", "openstack", ... */
+	UNIT_UUID,    /* raw job id */
 	UNIT_NAME,
 	UNIT_ACCOUNT,
 	UNIT_USER,
 	UNIT_GROUP,
+	UNIT_FLAVOUR,   /* of a VM */
+	UNIT_NAMESPACE, /* of a pod */
 	UNIT_STATE,
 	UNIT_REASON,
 	UNIT_PARTITION,

@@ -189,6 +189,40 @@ answers pyroscope_render 200 '{"flamebearer":{"names":["total"],"levels":[[0,0,0
 is "where nothing was sampled it says so" "$(cacct report 4711 --flame)" "No profile: none of its samples is in the store."
 unset CEEMS_PROFILES_URL
 
+# --- VMs and pods
+: >api/requests
+as_golden() { # FILE ARGS
+	case $2 in usage) cacct "${@:2}" "${WEEK[@]}" ;; *) cacct "${DAY[@]}" "${@:2}" ;; esac >out 2>err || cat err
+	[ -z "${UPDATE_GOLDEN:-}" ] || cp out "$TOP/test/golden/$1"
+	is "as before: cacct ${*:2}" "$(cat out)" "$(cat "$TOP/test/golden/$1")"
+}
+rm api/units_visible && cp "$TOP/test/fixture/api/units_kinds" api/units_visible
+as_golden cacct_vms.txt --manager=libvirt
+as_golden cacct_vms.csv --manager=libvirt --csv
+as_golden cacct_pods.txt --manager=k8s
+as_golden cacct_pods_long.txt --manager=k8s --long
+as_golden cacct_kinds.txt --manager=k8s,openstack
+like "the server is asked for these alone, libvirt's with OpenStack's" "$(asked | sed 's/.*visible//; s/from=.*//' | sort -u | paste -sd' ')" \
+	'^\?resource_manager=k8s& \?resource_manager=libvirt&resource_manager=openstack& \?resource_manager=openstack&resource_manager=k8s&$'
+is "OpenStack's alone" "$(cacct "${DAY[@]}" --manager=openstack -n -P -o vmname,flavour,project,manager)" 'web-1|m1.large|shop|openstack'
+is "by state, project and namespace" "$(cacct "${DAY[@]}" --manager=libvirt -s SHUTOFF -n -P -o vmname) $(cacct "${DAY[@]}" --manager=libvirt --projects shop -n -P -o vmname) $(cacct "${DAY[@]}" --manager=k8s --namespaces lab -n -P -o podname,namespace)" 'lone?vm web-1 train-0|science'
+is "no word of Slurm's stands anywhere" "$(cat "$TOP"/test/golden/cacct_{vms,pods,pods_long}.* | grep -ciE 'job|partition|qos|account|alloc|slurm')" 0
+is "JSON has units" "$(cacct "${DAY[@]}" --manager=k8s --json | jq -c '[.units[0].name, .summary.units, .summary.units_with_energy, has("jobs")]')" '["train-0",1,1,false]'
+is "none are none of these" "$(cacct --manager=k8s -n -j 4711; cacct --manager=k8s | tail -n 1)" "Summary: 0 pods since 00:00 today (-S now-7days: of the last week)"
+answers units_203 200 "$(sed -n '/^{"id":203/,/^ .*science/p' "$TOP/test/fixture/api/units_kinds" | tr -d '\n' | sed 's/.*/{"status":"success","data":[&]}/')"
+cacct report 5b8f7fd4-0000-4000-8000-000000000001 >out 2>err
+like "a report of a pod is in its words" "$? $(cat err) $(head -n 3 out | paste -sd' ')" '^0  Pod 5b8f7fd4-0000-4000-8000-000000000001  train-0.*user ada, project lab, namespace science'
+is "without advice on Slurm's options" "$(grep -ciE -- 'job|queue|--mem|--time|slurm|account' out)" 0
+for bad in --manager=nova --manager= --manager=k8s,x; do
+	cacct $bad >out 2>err
+	like "another manager is refused: cacct $bad" "$? $(cat out err)" '^1 cacct: error: --manager: '
+done
+(unset CEEMS_CLUSTER; : >api/requests; CEEMS_CLUSTER=mine cacct --manager=k8s >/dev/null; CEEMS_CLUSTER=mine cacct --manager=k8s -M k1 >/dev/null)
+like "the site's own cluster is of another kind, one that is named is asked for" "$(asked | sed 's/from=.*//' | paste -sd' ')" '^/api/v1/units/visible\?resource_manager=k8s& /api/v1/units/visible\?cluster_id=k1&resource_manager=k8s&$'
+rows_of "$(row shop ada '' 2 2 7200 3600 7200 2)" >api/usage_current_visible
+as_golden cacct_usage_vms.txt usage --manager=libvirt
+rm api/units_visible api/usage_current_visible && ln -s units api/units_visible
+
 # --- time series
 rm out
 cacct -j 4711 --ts >out.txt 2>err
