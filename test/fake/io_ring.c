@@ -29,9 +29,10 @@ static void add_result(struct sums *s, int result)
 
 int main(int argc, char *argv[])
 {
-	static char bytes[BYTES];
+	/* pages of its own: older kernels refuse to register what lies beside a file */
+	static _Alignas(4096) char bytes[2 * 4096];
 	struct iovec parts[] = {{bytes, 10}, {bytes + 10, 20}};
-	struct iovec fixed = {bytes, sizeof(bytes)};
+	struct iovec fixed = {bytes, BYTES};
 	struct sums written = {0}, read = {0};
 	struct uring r;
 
@@ -43,8 +44,7 @@ int main(int argc, char *argv[])
 	    syscall(SYS_io_uring_register, r.fd, IORING_REGISTER_BUFFERS, &fixed, 1) <
 		    0)
 		return 77;
-	struct io_uring_sqe one = {
-		.fd = fd, .addr = (uintptr_t)bytes, .len = sizeof(bytes)};
+	struct io_uring_sqe one = {.fd = fd, .addr = (uintptr_t)bytes, .len = BYTES};
 	struct io_uring_sqe some = {.fd = fd, .addr = (uintptr_t)parts, .len = 2};
 	for (int i = 0; i < 1000; i++) {
 		one.opcode = IORING_OP_WRITE;

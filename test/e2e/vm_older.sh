@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The kernel programs on Debian 12's kernel (6.1), which has no tracepoints of sockets, in a virtual machine.
+# timeout 700
+# alone
+. "$(dirname "$0")/../tap.sh"
+. test/vm/lines.sh
+[ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
+vm_guest "Linux 6.1" --host --older -- test/vm/groups_guest.sh
+tap_done
