@@ -44,6 +44,7 @@ struct env {
 	struct unit_io *unit_io;             /* NULL when no IO is counted */
 	struct unit_counts *unit_net;        /* NULL when no network is counted */
 	uint32_t net_counted;                /* NET_COUNTED_*, with unit_net */
+	uint32_t opener_restarts;            /* since this ceemsd started */
 	struct unit_counts *unit_perf;       /* NULL when no events are counted */
 	struct unit_hardware *unit_hardware; /* NULL when no PMU is counted */
 	const uint32_t *activity_ppm; /* unit_activity_ppm(); NULL: not asked for */

@@ -67,6 +67,9 @@ static void put_group_stats(const struct env *env, struct prom *out)
 	static const struct prom_family unrecorded = {
 		"ceems_steps_unrecorded_total", PROM_COUNTER,
 		"Of these, steps that no record at all had told of"};
+	static const struct prom_family restarts = {
+		"ceems_opener_restarts_total", PROM_COUNTER,
+		"How often ceems-opener was killed at the start, and started again"};
 	const struct prom_label hostname = {"hostname", env->hostname};
 	struct step_groups_stats s;
 
@@ -80,7 +83,8 @@ static void put_group_stats(const struct env *env, struct prom *out)
 		    {&ended, s.ended},
 		    {&no_slot, s.no_slot},
 		    {&lost_stops, s.lost_stops},
-		    {&unrecorded, s.unrecorded}};
+		    {&unrecorded, s.unrecorded},
+		    {&restarts, env->opener_restarts}};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		prom_family(out, rows[i].family);
 		prom_put_u64(out, &hostname, 1, rows[i].value);

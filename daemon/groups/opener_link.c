@@ -164,35 +164,61 @@ static int receive_parts(int link, struct opened_part parts[OPENER_PARTS],
 	return rc == -EPIPE ? 0 : err_set(err, rc, "%s", strerror(-rc));
 }
 
-int opener_take(const struct opener_request *request,
-		struct opened_part parts[OPENER_PARTS], struct err *err)
+/* *ret_killed: it was ended by a signal that is not ours. */
+static int run_opener(const struct opener_request *request,
+		      struct opened_part parts[OPENER_PARTS], bool *ret_killed,
+		      struct err *err)
 {
-	int pair[2];
+	int pair[2], status = 0;
 	pid_t pid;
 
-	if (opener_restore(request, parts))
-		return 0;
+	*ret_killed = false;
 	for (unsigned i = 0; i < OPENER_PARTS; i++)
 		parts[i] = (struct opened_part){.rc = -ENODATA};
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, -errno, "socket: %s", strerror(errno));
-	auto_close int ours = pair[0];
+	auto_close int link = pair[0];
 	int rc = spawn_opener(request, pair[1], &pid);
 	close(pair[1]);
 	if (rc < 0)
 		return err_set(err, rc, "%s: %s", request->path, strerror(-rc));
-	rc = receive_parts(ours, parts, err);
+	rc = receive_parts(link, parts, err);
 	/* it ends by itself; one that does not is ended */
-	if (rc < 0)
+	bool ours = rc < 0 && rc != -EPIPE;
+	if (ours)
 		kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	if (waitpid(pid, &status, 0) == pid)
+		*ret_killed = !ours && WIFSIGNALED(status);
 	if (rc < 0) {
 		opened_parts_close(parts);
 		return err_prefix(err, rc, "%s", request->path);
 	}
-	if (parts[OPENER_GROUPS].rc == 0)
-		opener_keep(request, parts);
 	return 0;
+}
+
+/* One that was killed (out of memory, by hand) is started again, for all parts: what
+ * it had given is closed, and the new programs find the groups that there are. After
+ * the last time what it has given stays. */
+int opener_take(const struct opener_request *request,
+		struct opened_part parts[OPENER_PARTS], uint32_t *ret_restarts,
+		struct err *err)
+{
+	bool killed;
+	int rc;
+
+	*ret_restarts = 0;
+	if (opener_restore(request, parts))
+		return 0;
+	while ((rc = run_opener(request, parts, &killed, err)), killed) {
+		if (*ret_restarts == OPENER_RESTARTS_MAX)
+			break;
+		++*ret_restarts;
+		opened_parts_close(parts);
+	}
+	/* what is not whole is not kept over a restart */
+	if (rc == 0 && !killed && parts[OPENER_GROUPS].rc == 0)
+		opener_keep(request, parts);
+	return rc;
 }
 
 void opened_parts_close(struct opened_part parts[OPENER_PARTS])

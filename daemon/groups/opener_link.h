@@ -35,8 +35,12 @@ struct opener_request {
  * -ENOENT: there is no such program; -ETIMEDOUT; -EPIPE: it handed over nothing;
  * -EPROTO: it is of another build. What the kernel refuses is in its part's rc. */
 #define OPENER_MS 30000u
+#define OPENER_RESTARTS_MAX 2u
+/* *ret_restarts: how often it was killed and started again, OPENER_RESTARTS_MAX at
+ * most. */
 int opener_take(const struct opener_request *request,
-		struct opened_part parts[OPENER_PARTS], struct err *err);
+		struct opened_part parts[OPENER_PARTS], uint32_t *ret_restarts,
+		struct err *err);
 /* Whether a message is one of ours with so many descriptors */
 bool opener_message_good(const struct opener_message *m, uint32_t fds);
 

@@ -151,7 +151,11 @@ void take_opened(struct daemon *d)
 					       .perf = o->collector_perf,
 					       .hardware = hardware_kinds_opened(o),
 					       .raw_events = d->perf_figures.text};
-	int rc = opener_take(&request, parts, &err);
+	int rc = opener_take(&request, parts, &d->env.opener_restarts, &err);
+	if (d->env.opener_restarts)
+		log_warn("ebpf: %s was killed %u times while it began, and was started "
+			 "again",
+			 path, d->env.opener_restarts);
 	if (!rc)
 		rc = take_group_slots(d, &parts[OPENER_GROUPS], &err);
 	if (rc < 0)

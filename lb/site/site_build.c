@@ -42,6 +42,7 @@ static const struct access_family families[] = {
 	{"ceems_netdev_*", NULL, true},
 	{"ceems_network_*", NULL, true},
 	{"ceems_node_*", NULL, true},
+	{"ceems_opener_*", NULL, true},
 	{"ceems_perf_event_available", NULL, true},
 	{"ceems_perf_events_armed", NULL, true},
 	{"ceems_perf_node_figure_total", NULL, true},

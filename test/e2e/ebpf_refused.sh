@@ -31,6 +31,40 @@ without "an opener that ends at once" "it ended without an answer" --opener.path
 without "one of another build" "it is not of the same build as ceemsd" --opener.path="$SCRATCH/other"
 without "one that stays" "it is not of the same build as ceemsd" --opener.path="$SCRATCH/stays"
 
+# Killed while it hands over: this one has given the control groups, and is gone before it comes to reads and writes.
+killed() { # times: so often, then the real one
+	cat >"$SCRATCH/killed" <<-END
+		#!/bin/bash
+		echo >>"$SCRATCH/times"
+		[ "\$(wc -l <"$SCRATCH/times")" -le $1 ] || exec "$(realpath "$BUILD")/ceems-opener" "\$@"
+		"$(realpath "$BUILD")/ceems-opener" "\$@" --no-collector.ebpf.io-metrics
+		kill -9 \$\$
+	END
+	chmod 755 "$SCRATCH/killed"
+	: >"$SCRATCH/times"
+	port=$(free_port) || exit 1
+	"$BUILD/ceemsd" --path.rundir="$SCRATCH/run" --web.listen-address="127.0.0.1:$port" --collector.slurm --collector.ebpf.io-metrics \
+		--opener.path="$SCRATCH/killed" </dev/null >"$SCRATCH/log" 2>&1 &
+	pid=$!
+	started $pid
+	ok "an opener that is killed $1 times: ceemsd serves" wait_for 30 up
+	curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"
+	like "an opener that is killed $1 times: that is counted" "$(cat "$SCRATCH/metrics")" "ceems_opener_restarts_total\{[^}]*\} $2"
+	like "an opener that is killed $1 times: control groups are followed" "$(cat "$SCRATCH/metrics")" 'ceems_groups_slots\{[^}]*\} 4096'
+	is "an opener that is killed $1 times: reads and writes are counted by what it could give at last" "$(grep -c '^ceems_io_cells{' "$SCRATCH/metrics")" "$3"
+	kill "$pid"
+	wait "$pid"
+	is "an opener that is killed $1 times: ceemsd ends well" $? 0
+}
+if "$BUILD/ceems-opener" --collector.ebpf.io-metrics >"$SCRATCH/why" 2>&1; then
+	killed 2 2 1
+	killed 99 2 0
+	like "that it was killed is said" "$(cat "$SCRATCH/log")" "was killed 2 times while it began, and was started again"
+	like "as is what is not counted" "$(cat "$SCRATCH/log")" "what units read and write is not counted"
+else
+	skip "an opener that is killed" "this kernel does not let it: $(head -1 "$SCRATCH/why")"
+fi
+
 out=$("$BUILD/ceemsd" --check-config --collector.ebpf.slots=100 2>&1)
 like "slots that are no power of two are refused" "$out" "--collector.ebpf.slots=100: must be a power of two"
 
