@@ -5,61 +5,7 @@
 # aggregator without its database; and the ways around a load balancer that looks for patterns, of
 # which none may bring back a single sample of somebody else.
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/munge.sh"
-. "$TOP/test/pg.sh"
-lb=$BUILD/ceems_lb agg=$BUILD/ceems_aggregator
-for p in "$lb" "$agg"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
-for t in prometheus promtool curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
-need_pg
-cd "$SCRATCH" || exit 1
-# bcrypt of "correct horse"
-hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu'
-pg_start || { ok "Postgres starts" false; tap_done; }
-"$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f "$TOP/test/e2e/lb_seed.sql" >/dev/null || { ok "records of jobs" false; tap_done; }
-printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >agg-web.yaml
-printf "basic_auth_users:\n  grafana: '%s'\n" "$hash" >lb-web.yaml
-chmod 600 agg-web.yaml lb-web.yaml
-agg_port=$(free_port) prom_port=$(free_port)
-munge=() identity='munge: false'
-have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root) identity="munge_socket: $MUNGE_SOCKET"
-"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml --security.drop-privileges=false \
-	--identity.front-end=password:lb --identity.front-end-roles=true ${munge[@]+"${munge[@]}"} >agg.log 2>&1 &
-started $!
-wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health" || { ok "an aggregator" false; tap_done; }
-
-# what bob's jobs measured is 66601, 66602, ...: no answer to alice may have it
-end=$(date +%s)
-awk -v to="$end" 'BEGIN {
-	n = split("alpha 101 1,alpha 102 66602,alpha 103 3,alpha 104 4,alpha 105 5,beta 101 66601,beta 201 6", unit, ",")
-	print "# TYPE ceems_compute_unit_memory_used_bytes gauge"
-	for (i = 1; i <= n; i++) {
-		split(unit[i], u, " ")
-		for (t = to - 7200; t <= to; t += 30)
-			printf "ceems_compute_unit_memory_used_bytes{ceems_id=\"%s\",uuid=\"%s\",secret=\"s%s\"} %d %d\n", u[1], u[2], u[3], u[3], t
-	}
-	print "# EOF" }' >data.om
-promtool tsdb create-blocks-from openmetrics data.om tsdb >/dev/null 2>&1 || { ok "data for Prometheus" false; tap_done; }
-echo 'scrape_configs: []' >prometheus.yml
-prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
-	--web.listen-address="127.0.0.1:$prom_port" >prom.log 2>&1 </dev/null &
-started $!
-wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
-
-config() { # more of ceems_lb, how it proves itself to the aggregator
-	cat >lb.yaml <<-END
-		ceems_lb:
-		  identity: {$identity, front_ends: ["password:grafana"], front_end_roles: true}
-		  limits: {owned: ${OWNED:-4s}, unknown: 1s, linger: 1s, user_requests: 100}
-		  cluster_label: ceems_id
-		  $1
-		  backends:
-		    - {id: alpha, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
-		    - {id: beta, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
-		ceems_api_server:
-		  web: {url: "http://127.0.0.1:$agg_port", ${2:-basic_auth: {username: lb, password: correct horse\}}}
-	END
-	chmod 600 lb.yaml
-}
+. "$TOP/test/owned.sh"
 config ''
 "$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
 	--security.drop-privileges=false 2>lb.log &
