@@ -49,6 +49,7 @@ CHECKS += test/e2e/web_attack_aggregator.sh
 CHECKS_LONG += test/e2e/web_quiet.sh
 CHECKS += test/e2e/lb_relay.sh
 CHECKS += test/e2e/lb_owned.sh
+CHECKS_MORE += test/e2e/lb_pair.sh
 CHECKS += test/e2e/lb_tls.sh
 CHECKS += test/e2e/profiles_listener.sh
 CHECKS += test/e2e/profiles_read.sh
