@@ -35,6 +35,7 @@ enum field_id {
 	F_GPU_SHARE = 22,
 	F_CGROUP = 23,
 	F_DEVICE = 24,
+	F_FIGURES = 25,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -47,7 +48,7 @@ enum field_id {
 };
 
 enum field_kind { U8 = TLV_U8, U32 = TLV_U32, U64 = TLV_U64, TEXT = TLV_TEXT };
-enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV, DEVICE };
+enum own_kind { COUNTERS = TLV_OTHER, CGROUP, ENV, DEVICE, FIGURES };
 
 #define FIELD(id, kind, member, no_val)                                                \
 	TLV_MEMBER(struct record, id, kind, member, no_val)
@@ -79,6 +80,7 @@ static const struct tlv_member record_fields[] = {
 	FIELD(F_GPU_SHARE, TEXT, gpu_share, false),
 	FIELD(F_CGROUP, CGROUP, cgroups, false),
 	FIELD(F_DEVICE, DEVICE, devices, false),
+	FIELD(F_FIGURES, FIGURES, figures, false),
 	/* hints */
 	FIELD(F_SLUID, TEXT, sluid, false),
 	FIELD(F_HET_JOB, U32, het_job, true),
@@ -94,7 +96,7 @@ static const struct tlv_member record_fields[] = {
 #define REQUIRED 6u /* the first so many of the table */
 #define COUNTERS_BYTES (2u + 7u * 8u)
 
-_Static_assert(FIELDS <= 32, "one bit per field");
+_Static_assert(FIELDS <= 64, "one bit per field");
 
 /* ---- filling a record ------------------------------------------------------------ */
 
@@ -170,6 +172,21 @@ bool record_add_device(struct record *r, const char *uuid, const char *pci,
 	return true;
 }
 
+bool record_add_figures(struct record *r, uint8_t kind, const char *name, uint8_t known,
+			const uint64_t values[RECORD_FIGURES_VALUES])
+{
+	struct record_figures f = {.kind = kind, .known = known};
+
+	if (r->figures_count >= RECORD_FIGURES_MAX ||
+	    !copy_whole(f.name, sizeof(f.name), name, strlen(name))) {
+		r->flags |= RECORD_CUT;
+		return false;
+	}
+	memcpy(f.values, values, sizeof(f.values));
+	r->figures[r->figures_count++] = f;
+	return true;
+}
+
 const char *record_cgroup(const struct record *r, uint32_t controller)
 {
 	for (uint32_t i = 0; i < r->cgroup_count && i < RECORD_CGROUPS_MAX; i++)
@@ -236,6 +253,30 @@ static void put_record_devices(struct tlv_out *o, const struct record *r)
 	}
 }
 
+/* u8 kind, u8 the values that are there, u8 length of the name, the name, the values */
+static void put_record_figures(struct tlv_out *o, const struct record *r)
+{
+	for (uint32_t i = 0; i < r->figures_count && i < RECORD_FIGURES_MAX; i++) {
+		const struct record_figures *f = &r->figures[i];
+		size_t name = strnlen(f->name, sizeof(f->name) - 1);
+		size_t values = (size_t)__builtin_popcount(f->known);
+		unsigned char *p = tlv_put(o, F_FIGURES, 3 + name + 8 * values);
+		if (!p)
+			return;
+		*p++ = f->kind;
+		*p++ = f->known;
+		*p++ = (unsigned char)name;
+		memcpy(p, f->name, name);
+		p += name;
+		for (size_t v = 0; v < RECORD_FIGURES_VALUES; v++) {
+			if (!(f->known >> v & 1))
+				continue;
+			tlv_put_le(p, f->values[v], 8);
+			p += 8;
+		}
+	}
+}
+
 /* u8 length of the name, the name, the value */
 static void put_env(struct tlv_out *o, const struct record *r)
 {
@@ -271,6 +312,9 @@ static void put_record_member(struct tlv_out *o, const struct record *r,
 		return;
 	case DEVICE:
 		put_record_devices(o, r);
+		return;
+	case FIGURES:
+		put_record_figures(o, r);
 		return;
 	default:
 		break;
@@ -371,6 +415,35 @@ static int get_device(struct record *r, const struct tlv_member *f,
 	return 0;
 }
 
+/* A later version may have kinds that we do not know. */
+static int get_figures(struct record *r, const struct tlv_member *f,
+		       const unsigned char *p, size_t len, struct err *err)
+{
+	struct record_figures out = {.kind = 0};
+	size_t name = len < 3 ? 0 : p[2];
+
+	if (len < 3 || len != 3 + name + 8 * (size_t)__builtin_popcount(p[1]))
+		return bad_record_field(err, f, "of another length", len);
+	if (memchr(p + 3, 0, name))
+		return bad_record_field(err, f, "zero byte in a text", len);
+	if (r->figures_count >= RECORD_FIGURES_MAX ||
+	    !copy_whole(out.name, sizeof(out.name), (const char *)p + 3, name)) {
+		r->flags |= RECORD_CUT;
+		return 0;
+	}
+	out.kind = p[0];
+	out.known = p[1];
+	p += 3 + name;
+	for (size_t v = 0; v < RECORD_FIGURES_VALUES; v++) {
+		if (!(out.known >> v & 1))
+			continue;
+		out.values[v] = tlv_get_le(p, 8);
+		p += 8;
+	}
+	r->figures[r->figures_count++] = out;
+	return 0;
+}
+
 static int get_env(struct record *r, const struct tlv_member *f, const unsigned char *p,
 		   size_t len, struct err *err)
 {
@@ -411,6 +484,8 @@ static int get_record_member(struct record *r, const struct tlv_member *f,
 		return get_env(r, f, p, v->len, err);
 	case DEVICE:
 		return get_device(r, f, p, v->len, err);
+	case FIGURES:
+		return get_figures(r, f, p, v->len, err);
 	default:
 		break;
 	}
@@ -422,7 +497,7 @@ static int get_record_member(struct record *r, const struct tlv_member *f,
 	return rc;
 }
 
-static int check_record_required(const struct record *r, uint32_t seen, struct err *err)
+static int check_record_required(const struct record *r, uint64_t seen, struct err *err)
 {
 	for (size_t i = 0; i < REQUIRED; i++) {
 		const struct tlv_member *f = &record_fields[i];
@@ -449,7 +524,7 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 	struct tlv_value v;
 	struct tlv_in in;
 	struct record r;
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 	uint16_t type;
 	int rc;
 
@@ -469,10 +544,10 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 				       f ? f->name : "unknown", v.id);
 		if (!f)
 			continue;
-		bool many = f->kind == CGROUP || f->kind == ENV || f->kind == DEVICE;
+		bool many = f->kind >= CGROUP;
 		if (!many && seen >> index & 1)
 			return bad_record_field(err, f, "there twice", v.len);
-		seen |= (uint32_t)1 << index;
+		seen |= (uint64_t)1 << index;
 		rc = get_record_member(&r, f, &v, err);
 		if (rc < 0)
 			return rc;

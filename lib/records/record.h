@@ -41,6 +41,9 @@ enum record_manager { MANAGER_SLURM = 1, MANAGER_LIBVIRT = 2, MANAGER_K8S = 3 };
 #define RECORD_DEVICE_ID_MAX 48 /* "MIG-" and a UUID, a name of a device plugin */
 #define RECORD_PCI_MAX 24       /* "0000:3b:00.0", its domain may be longer */
 #define RECORD_MIG_MAX 16
+#define RECORD_FIGURES_MAX 8 /* of one record; those of a unit may take several */
+#define RECORD_FIGURES_NAME_MAX 32
+#define RECORD_FIGURES_VALUES 8
 #define RECORD_ENV_MAX 4
 #define RECORD_ENV_NAME_MAX 32
 #define RECORD_ENV_VALUE_MAX 64
@@ -78,6 +81,29 @@ struct record_counters {
 	uint64_t io_write_bytes;
 	uint64_t oom_kills;
 	uint64_t read_ns; /* CLOCK_BOOTTIME of the reading */
+};
+
+/* What only an adapter can tell of a unit while it runs, as a guest's own view. The
+ * numbers of kinds and of their values are on the wire. */
+enum record_figures_kind {
+	FIGURES_MEMORY = 1,    /* bytes, as the guest sees it; no name */
+	FIGURES_DISK = 2,      /* by the guest's name of it, since the guest's start */
+	FIGURES_INTERFACE = 3, /* by the host's name of it; the guest's receive */
+};
+enum record_figures_memory {
+	FIGURE_BALLOON, /* given to the guest now */
+	FIGURE_TOTAL,   /* usable by its kernel */
+	FIGURE_FREE,
+	FIGURE_AVAILABLE, /* free, or can be freed without swapping */
+	FIGURE_CACHE,
+	FIGURE_SWAPPED_IN, /* since the guest's start */
+	FIGURE_SWAPPED_OUT,
+};
+enum record_figures_transfer {
+	FIGURE_IN_BYTES, /* read, received */
+	FIGURE_IN,       /* requests, packets */
+	FIGURE_OUT_BYTES,
+	FIGURE_OUT,
 };
 
 enum record_flag {
@@ -136,6 +162,14 @@ struct record {
 		char mig[RECORD_MIG_MAX];        /* "1/0": GPU and compute instance */
 		uint16_t share_permille;         /* 1000: all of it; 0: not known */
 	} devices[RECORD_DEVICES_MAX];
+	/* with RECORD_HELLO and a unit */
+	uint32_t figures_count;
+	struct record_figures {
+		uint8_t kind;  /* enum record_figures_kind */
+		uint8_t known; /* bit per value */
+		char name[RECORD_FIGURES_NAME_MAX];
+		uint64_t values[RECORD_FIGURES_VALUES];
+	} figures[RECORD_FIGURES_MAX];
 	struct record_counters counters;
 
 	/* hints */
@@ -170,6 +204,9 @@ bool record_add_cgroup(struct record *r, uint32_t controller, const char *path);
  * is too long, which cut would name another device. */
 bool record_add_device(struct record *r, const char *uuid, const char *pci,
 		       const char *mig, uint16_t share_permille);
+/* Adds a set of figures. False (and RECORD_CUT): no room, or its name is too long. */
+bool record_add_figures(struct record *r, uint8_t kind, const char *name, uint8_t known,
+			const uint64_t values[RECORD_FIGURES_VALUES]);
 /* The path for a controller or NULL. Borrowed. */
 const char *record_cgroup(const struct record *r, uint32_t controller);
 

@@ -576,6 +576,53 @@ static void devices_come_back_whole_or_are_left_out(void **state)
 	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
 }
 
+static void figures_come_back_or_are_left_out(void **state)
+{
+	const uint64_t values[RECORD_FIGURES_VALUES] = {1, 0, UINT64_MAX, 4,
+							0, 0, 0,          8};
+	unsigned char wire[RING_RECORD_MAX];
+	char name[RECORD_FIGURES_NAME_MAX + 1];
+	struct record r, out;
+	(void)state;
+
+	record_init(&r, RECORD_HELLO, MANAGER_LIBVIRT);
+	r.realtime_ns = r.boottime_ns = 1;
+	snprintf(r.unit, sizeof(r.unit), "u");
+	assert_true(record_add_figures(&r, FIGURES_MEMORY, "", 0x85, values));
+	assert_true(record_add_figures(&r, FIGURES_DISK, "vda", 1, values));
+	int len = record_encode(&r, wire, sizeof(wire));
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), 0);
+	assert_int_equal(out.figures_count, 2);
+	assert_int_equal(out.figures[0].known, 0x85);
+	assert_int_equal(out.figures[0].values[2], UINT64_MAX);
+	assert_int_equal(out.figures[0].values[3], 0); /* not said to be known */
+	assert_int_equal(out.figures[0].values[7], 8);
+	assert_string_equal(out.figures[1].name, "vda");
+	assert_int_equal(out.figures[1].values[0], 1);
+	assert_int_equal(out.flags & RECORD_CUT, 0);
+
+	/* a length or a number of values that leads out of the field; the last one is
+	 * kind, known, length, "vda", a value */
+	size_t at = (size_t)len - 14;
+	assert_int_equal(wire[at + 2], 3);
+	wire[at + 2] = 4;
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+	wire[at + 2] = 3;
+	wire[at + 1] = 3;
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+	wire[at + 1] = 1;
+	wire[at + 3] = '\0';
+	assert_int_equal(record_decode(wire, (size_t)len, &out, &err), -EPROTO);
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_false(record_add_figures(&r, FIGURES_DISK, name, 1, values));
+	assert_int_equal(r.flags & RECORD_CUT, RECORD_CUT);
+	while (r.figures_count < RECORD_FIGURES_MAX)
+		assert_true(record_add_figures(&r, FIGURES_DISK, "x", 1, values));
+	assert_false(record_add_figures(&r, FIGURES_DISK, "x", 1, values));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -594,6 +641,7 @@ int main(void)
 		cmocka_unit_test(job_name_of_4_kb_is_cut_to_valid_text_and_comes_back),
 		cmocka_unit_test(cgroup_paths_are_shared_bounded_and_found),
 		cmocka_unit_test(devices_come_back_whole_or_are_left_out),
+		cmocka_unit_test(figures_come_back_or_are_left_out),
 		cmocka_unit_test(names_are_total),
 	};
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
