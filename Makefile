@@ -42,6 +42,7 @@ include daemon/reports/module.mk
 include daemon/web/module.mk
 include daemon/groups/module.mk
 include daemon/module.mk
+include daemon/guests/module.mk
 include spank/module.mk
 include acct_gather/module.mk
 include jobcomp/module.mk

@@ -18,6 +18,7 @@
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/groups/take_opened.h"
+#include "daemon/guests/guest_figures.h"
 #include "daemon/inhabited.h"
 #include "daemon/profiles/profile_steps.h"
 #include "daemon/profiles/targets.h"
@@ -275,7 +276,7 @@ static int open_consumers(struct daemon *d, struct err *err)
 	if (!d->units)
 		return 0;
 	d->sample = sample_new(&d->env);
-	if (!d->sample)
+	if (!d->sample || guest_figures_new(d->units, &d->env.guests) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (d->has_ring) {
 		ingest_init(&d->ingest, &d->env, &d->ring, d->units, d->sample);
@@ -687,6 +688,7 @@ void daemon_close(struct daemon *d)
 	profile_opener_end(&d->profile_opener);
 	emissions_free(d->emissions);
 	free(d->enabled);
+	guest_figures_free(d->env.guests);
 	sample_free(d->sample);
 	close_ring(d);
 	if (d->units) {

@@ -9,6 +9,7 @@
 
 struct child_link;
 struct emissions;
+struct guest_figures;
 struct hardware_raw;
 struct ingest;
 struct report_stats;
@@ -40,6 +41,7 @@ struct env {
 	struct sampler *sampler;             /* NULL when no energy source is sampled */
 	struct emissions *emissions;         /* NULL in tests that need none */
 	struct ticker *ticker;               /* NULL when no energy is divided */
+	struct guest_figures *guests; /* NULL when no virtual machines are exported */
 	struct step_groups *step_groups;     /* NULL without kernel programs */
 	struct unit_io *unit_io;             /* NULL when no IO is counted */
 	struct unit_counts *unit_net;        /* NULL when no network is counted */

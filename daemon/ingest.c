@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/guests/guest_figures.h"
 #include "daemon/options.h"
 #include "daemon/units_found.h"
 
@@ -84,6 +85,8 @@ static void apply_record(struct ingest *in, const unsigned char *data, size_t le
 	} else {
 		in->bad++;
 	}
+	if (rc == 0 && r.figures_count && in->env->guests)
+		guest_figures_take(in->env->guests, &r);
 	if (rc == -ENOSPC) {
 		if (log_repeat_due(&in->full_log, now))
 			log_warn("%s: a step is not seen while it runs; what it used "

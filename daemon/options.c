@@ -262,6 +262,9 @@ const struct conf_opt options_table[] = {
 	ROW("collector.libvirt.blkio-metrics", CONF_BOOL, libvirt_blkio, "false",
 	    "Also export what virtual machines read from block devices and write to "
 	    "them, by device."),
+	ROW("collector.libvirt.guest-metrics", CONF_BOOL, libvirt_guest, "true",
+	    "Also export what libvirt knows of the guests: their own view of memory, "
+	    "and where --collector.ebpf does not count them, disks and interfaces."),
 	ROW("collector.libvirt.xml-dir", CONF_STRING, libvirt_xml_dir,
 	    "/etc/libvirt/qemu",
 	    "Accepted, not read: ceems-libvirt asks libvirt itself, which also knows "

@@ -113,7 +113,7 @@ struct options {
 	bool slurm_steps, slurm_swap, slurm_psi;
 	bool k8s_psi;
 	char *k8s_kubeconfig, *k8s_socket; /* accepted, not read */
-	bool libvirt_swap, libvirt_psi, libvirt_blkio;
+	bool libvirt_swap, libvirt_psi, libvirt_blkio, libvirt_guest;
 	char *libvirt_xml_dir; /* accepted, not read */
 	struct conf_list
 		slurm_nodes; /* nodes whose control groups are ours; empty: all */

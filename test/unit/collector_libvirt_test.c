@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/found.h"
+#include "daemon/guests/guest_figures.h"
 #include "daemon/units_found.h"
 #include "test/unit/collector_slurm_lab.h"
 
@@ -165,6 +166,113 @@ static void block_devices_are_exported_where_they_are_asked_for(void **state)
 	lab_done(&l);
 }
 
+static void tell_figures(struct lab *l, const char *vm, uint8_t kind, const char *name,
+			 uint64_t in_bytes)
+{
+	const uint64_t values[RECORD_FIGURES_VALUES] = {in_bytes, 7};
+	struct record r = domain_record(RECORD_HELLO, 0, FIRST);
+
+	record_set(&r, r.unit, sizeof(r.unit), vm);
+	assert_true(record_add_figures(&r, kind, name, 3, values));
+	apply(l, &r);
+	guest_figures_take(l->env.guests, &r);
+}
+
+static void lab_with_guest(struct lab *l)
+{
+	lab_begin(l);
+	l->options.libvirt_guest = true;
+	assert_int_equal(guest_figures_new(l->env.units, &l->env.guests), 0);
+	apply_domain(l, RECORD_STEP_START, 7, FIRST);
+	lab_open(l);
+	tell_figures(l, VM, FIGURES_MEMORY, "", 64 << 20);
+	tell_figures(l, VM, FIGURES_DISK, "vda", 4096);
+	tell_figures(l, VM, FIGURES_INTERFACE, "vnet0", 1500);
+	tell_figures(l, VM, 200, "of a later version", 1);
+	tell_figures(l, "no such unit", FIGURES_DISK, "vda", 1);
+}
+
+static void guests_own_view_is_exported_beside_the_hosts(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_with_guest(&l);
+	scrape(&l);
+	assert_string_equal(
+		value(&l, "ceems_compute_unit_guest_memory_balloon_bytes", VM),
+		"67108864");
+	assert_string_equal(
+		value(&l, "ceems_compute_unit_guest_memory_total_bytes", VM), "7");
+	assert_string_equal(value(&l, "ceems_compute_unit_guest_disk_read_bytes_total",
+				  "device=\"vda\""),
+			    "4096");
+	assert_string_equal(
+		value(&l, "ceems_compute_unit_guest_network_received_packets_total",
+		      "device=\"vnet0\""),
+		"7");
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", VM), 6);
+	/* later ones are instead of these, and the host's view is as it was */
+	tell_figures(&l, VM, FIGURES_DISK, "vda", 8192);
+	scrape(&l);
+	assert_string_equal(
+		value(&l, "ceems_compute_unit_guest_disk_read_bytes_total", VM),
+		"8192");
+	assert_int_equal(lines(&l, "ceems_compute_unit_memory_used_bytes", VM), 1);
+	/* where eBPF counts them, disks and interfaces are not there twice */
+	l.env.unit_io = (struct unit_io *)&l;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_disk_", VM), 0);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_network_", VM), 2);
+	l.env.unit_net = (struct unit_counts *)&l;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", VM), 2);
+	l.options.libvirt_guest = false;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", ""), 0);
+	guest_figures_free(l.env.guests);
+	lab_done(&l);
+}
+
+static void figures_that_nobody_tells_any_more_are_left_out(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_with_guest(&l);
+	now_ns += GUEST_FIGURES_STALE_NS;
+	tell_figures(&l, VM, FIGURES_DISK, "vdb", 1);
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", VM), 8);
+	now_ns += NSEC_PER_SEC;
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", VM), 2);
+	/* and of a machine that has stopped none */
+	apply_domain(&l, RECORD_STEP_STOP, 7, FIRST);
+	now_ns += UNITS_GRACE_MS * NSEC_PER_MSEC + NSEC_PER_SEC;
+	units_expire(l.env.units, now_ns,
+		     &(struct units_policy){.linger_ms = 60000, .max_exported = 100});
+	scrape(&l);
+	assert_int_equal(lines(&l, "ceems_compute_unit_guest_", VM), 0);
+	guest_figures_free(l.env.guests);
+	lab_done(&l);
+}
+
+static void a_guest_with_devices_without_end_takes_bounded_memory(void **state)
+{
+	(void)state;
+	struct lab l;
+	char name[16];
+	lab_with_guest(&l);
+	for (unsigned i = 0; i < 3 * GUEST_FIGURES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "vd%u", i);
+		tell_figures(&l, VM, FIGURES_DISK, name, i);
+	}
+	scrape(&l);
+	assert_in_range(lines(&l, "ceems_compute_unit_guest_disk_read_bytes_total", VM),
+			GUEST_FIGURES_MAX - 4, GUEST_FIGURES_MAX);
+	guest_figures_free(l.env.guests);
+	lab_done(&l);
+}
+
 static void jobs_of_slurm_are_not_its(void **state)
 {
 	(void)state;
@@ -186,6 +294,9 @@ int main(void)
 		cmocka_unit_test(its_cpus_are_its_own_and_may_change),
 		cmocka_unit_test(one_that_ran_before_has_what_it_had_used_apart),
 		cmocka_unit_test(block_devices_are_exported_where_they_are_asked_for),
+		cmocka_unit_test(guests_own_view_is_exported_beside_the_hosts),
+		cmocka_unit_test(figures_that_nobody_tells_any_more_are_left_out),
+		cmocka_unit_test(a_guest_with_devices_without_end_takes_bounded_memory),
 		cmocka_unit_test(jobs_of_slurm_are_not_its),
 	};
 
