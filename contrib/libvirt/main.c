@@ -87,7 +87,8 @@ static enum program_status tell_of_domains(const struct options *o)
 	if (rc == 0 && !d)
 		rc = err_set(&err, -ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = o->once ? watch_list(o, d, &err) : watch_run(o, d, &err);
+		rc = o->once ? watch_list(o, d, &err)
+			     : watch_run(o, d, place.ring, &err);
 	if (rc < 0)
 		log_error("%s", err.text);
 	domains_free(d);

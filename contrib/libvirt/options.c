@@ -13,6 +13,10 @@ const struct conf_opt libvirt_options[] = {
 	ROW("libvirt.refresh", CONF_DURATION, refresh_ms, "30s",
 	    "How often to ask for changes that have no event: CPUs and memory.",
 	    .min = 100, .max = 3600000),
+	ROW("libvirt.statistics", CONF_DURATION, statistics_ms, "15s",
+	    "How often to ask what libvirt knows of the guests: their view of memory, "
+	    "disks, interfaces. 0: never.",
+	    .min = 0, .max = 60000),
 	ROW("libvirt.hang", CONF_DURATION, hang_ms, "60s",
 	    "If libvirt does not answer for so long, start anew.", .min = 1000,
 	    .max = 3600000),

@@ -13,7 +13,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	struct conf_list uris;
 	char *run_dir;
-	uint64_t refresh_ms, hang_ms;
+	uint64_t refresh_ms, hang_ms, statistics_ms;
 	char *path_rundir, *path_cgroupfs, *path_procfs;
 	bool once;
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contrib/libvirt/statistics.h"
 #include "lib/clock.h"
 #include "lib/conf/program.h"
 #include "lib/log.h"
@@ -41,6 +42,7 @@ struct watch {
 	uint64_t refresh_ns;
 	_Atomic uint64_t beat_ns;
 	struct periodic dog;
+	struct statistics statistics;
 };
 
 static void mark_alive(struct watch *w)
@@ -52,7 +54,10 @@ static void mark_alive(struct watch *w)
 static uint64_t check_alive(void *arg)
 {
 	struct watch *w = arg;
-	uint64_t since_ns = clock_boottime_ns() - atomic_load(&w->beat_ns);
+	uint64_t now_ns = clock_boottime_ns(), beat_ns = atomic_load(&w->beat_ns),
+		 asked_ns = atomic_load(&w->statistics.asked_ns);
+	uint64_t since_ns =
+		now_ns - (asked_ns && asked_ns < beat_ns ? asked_ns : beat_ns);
 
 	if (since_ns > w->options->hang_ms * NSEC_PER_MSEC) {
 		log_error("libvirt has not answered for %llu s: starting anew",
@@ -336,7 +341,8 @@ int watch_list(const struct options *o, struct domains *d, struct err *err)
 	return rc;
 }
 
-int watch_run(const struct options *o, struct domains *d, struct err *err)
+int watch_run(const struct options *o, struct domains *d, const char *ring,
+	      struct err *err)
 {
 	static struct watch w; /* the other thread looks at it until the end */
 	int rc = begin_watch(&w, o, d, err);
@@ -344,6 +350,9 @@ int watch_run(const struct options *o, struct domains *d, struct err *err)
 	if (rc < 0)
 		return rc;
 	periodic_init(&w.dog);
+	rc = o->statistics_ms ? statistics_start(&w.statistics, o, ring, err) : 0;
+	if (rc < 0)
+		return rc;
 	rc = periodic_start(&w.dog, 0, check_alive, NULL, &w);
 	if (rc < 0)
 		return err_set(err, rc, "a thread: %s", strerror(-rc));

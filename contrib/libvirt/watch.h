@@ -14,7 +14,8 @@
 
 /* --once: a list of each. 0, or the error of the first that could not be asked. */
 int watch_list(const struct options *o, struct domains *d, struct err *err);
-/* Runs for ever; returns only if it cannot begin. */
-int watch_run(const struct options *o, struct domains *d, struct err *err);
+/* Runs for ever; returns only if it cannot begin. ring: its path, for figures. */
+int watch_run(const struct options *o, struct domains *d, const char *ring,
+	      struct err *err);
 
 #endif

@@ -31,6 +31,8 @@ uuid() { printf '3f1d2c7a-0000-4000-8000-%012d' "$1"; }
 # a disk whose first sector is an endless loop: the guest is busy until its end
 { printf '\xeb\xfe'; head -c 508 /dev/zero; printf '\x55\xaa'; head -c 1048064 /dev/zero; } >loop.img
 loop="<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='$SCRATCH/loop.img'/><target dev='hda' bus='ide'/></disk>"
+tap=
+[ ! -c /dev/net/tun ] || tap="<interface type='ethernet'><target dev='ceems$$'/><model type='e1000'/></interface>"
 # NUMBER NAME [DEVICES]: XML of a transient domain; without a disk its BIOS finds nothing to start, and waits
 domain() {
 	cat >"$1.xml" <<-END
@@ -42,7 +44,7 @@ domain() {
 	END
 }
 domain 1 "$word &lt;x&gt; \$(id) 'é' &quot;.."
-domain 2 "$word-two" "$loop"
+domain 2 "$word-two" "$loop$tap"
 domain 3 "$word-three" "$loop"
 
 groups_of() { find /sys/fs/cgroup -mindepth 2 -maxdepth 3 -type d -path "*/machine/qemu-*$word*$1*"; }
@@ -69,7 +71,7 @@ ebpf=()
 started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 adapter() {
-	"$lv" --libvirt.uri="$uri-ro" --libvirt.run-dir="$SCRATCH/lv/sock" --libvirt.refresh=500ms "$@" >>adapter.log 2>&1 </dev/null &
+	"$lv" --libvirt.uri="$uri-ro" --libvirt.run-dir="$SCRATCH/lv/sock" --libvirt.refresh=500ms --libvirt.statistics=1s "$@" >>adapter.log 2>&1 </dev/null &
 	lv_pid=$!
 	started $lv_pid
 }
@@ -123,6 +125,19 @@ is "without a step more" "$(value ceems_steps_started_total libvirt)" 3
 # ---- the last counters
 busy() { scrape && [ "$(cpu_us "$1")" -gt 2000000 ]; }
 ok "the guest is busy" wait_for 60 busy 2
+# ---- what libvirt knows of the guest
+guest() { scrape && [ "$(value "ceems_compute_unit_guest_$1" "$(uuid 2)")" = "$2" ]; }
+stat_of() { v domstats --raw "$(uuid 2)" | sed -n "s/^ *$1=//p"; }
+ok "the guest's memory is beside the host's" wait_for 60 guest memory_balloon_bytes 67108864
+ok "it has read from its disk" [ "$(stat_of block.0.rd.bytes)" -ge 512 ]
+ok "what it has read is libvirt's number" wait_for 60 guest disk_read_bytes_total "$(stat_of block.0.rd.bytes)"
+like "by the guest's name of the disk" "$(grep '^ceems_compute_unit_guest_disk_reads_total{' body)" ',device="hda"} [1-9]'
+if [ -n "$tap" ]; then
+	ok "so are packets of its interface" wait_for 60 eval 'guest network_received_packets_total "$(stat_of net.0.rx.pkts)"'
+else
+	skip "so are packets of its interface" "no /dev/net/tun"
+fi
+
 touch lv/hooks/on
 hooked() { [ -e lv/hooks/xml ]; }
 (

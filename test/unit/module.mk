@@ -613,7 +613,9 @@ $(OBJ)/test/unit/k8s_answers_test.o: CPPFLAGS += -I$(BUILD)
 endif
 # contrib/libvirt, as far as it needs no libvirt
 ifneq ($(filter liblibvirtwatch,$(ARCHIVES)),)
-TESTS += domain_group_test domain_xml_test domains_test
+TESTS += domain_figures_test domain_group_test domain_xml_test domains_test
+domain_figures_test_LIBS := liblibvirtwatch libadapter libbase
+domain_figures_test_PKGS := libxml-2.0
 domain_group_test_LIBS := liblibvirtwatch libadapter libbase
 domain_group_test_PKGS := libxml-2.0
 domain_xml_test_LIBS := liblibvirtwatch libadapter libbase
