@@ -12,7 +12,9 @@ bin=${CEEMS_RIG_CACHE:-/var/cache/ceems-rig}/openstack/bin
 OS_MAX_LIMIT=3 "$TOP/test/rig/openstack" run "$SCRATCH/os" >"$SCRATCH/os.log" 2>&1 </dev/null &
 rig=$!
 test_cleanup() { kill -9 "$rig" 2>/dev/null; wait "$rig" 2>/dev/null; } # unshare, with whom all of it ends
-ok "Keystone and Nova start" wait_for 900 test -s "$SCRATCH/os/env" || { tail -3 "$SCRATCH/os.log" | sed 's/^/# /'; tap_done; }
+ready_or_over() { [ -s "$SCRATCH/os/env" ] || is_gone "$rig"; }
+wait_for 900 ready_or_over
+ok "Keystone and Nova start" test -s "$SCRATCH/os/env" || { tail -3 "$SCRATCH/os.log" | sed 's/^/# /'; tap_done; }
 . "$SCRATCH/os/env"
 . "$TOP/test/openstack.sh"
 
@@ -188,8 +190,7 @@ purge() { for d in nova1 nova2; do "$bin/nova-manage" --config-dir "$OS_DIR/$d" 
 	"$bin/nova-manage" --config-dir "$OS_DIR/nova" db archive_deleted_rows --all-cells --until-complete --purge >>purge.log 2>&1
 	[ "$(nova '/servers/detail?all_tenants=true&limit=100&deleted=true' | jq '.servers | length')" = 0 ]; }
 ok "and Nova forgets it" wait_for 60 purge
-"$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --security.drop-privileges=false "${flags[@]}" >>agg.log 2>&1 &
-started $!
+ok "the aggregator is started again" agg_run "$agg_port" "${flags[@]}"
 ok "it ends, since Nova does not know it any more" wait_for 60 ended "$h1"
 is "no other does" "$(units cloud)" 8
 is "no secret is in the log" "$(grep -c -e "$OS_ADMIN_PASSWORD" -e a-secret-of-this-test -e another-password -e gAAAA agg.log)" 0
