@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ceems_tool config create-web-config, check web-config: the file for --web.config.file
  * of all our servers. */
-#include <crypt.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/tool/selfsigned.h"
 #include "cli/tool/tool.h"
+#include "cli/tool/web_user.h"
 #include "lib/cleanup.h"
 #include "lib/finding.h"
 #include "lib/fs.h"
@@ -21,8 +20,6 @@
 #include "lib/parse.h"
 #include "lib/secret.h"
 
-#define PASSWORD_LEN 24
-#define BCRYPT_COST 10 /* about 50 ms per check, once per client and process */
 #define HOSTS_MAX 32
 
 enum {
@@ -45,45 +42,6 @@ struct web_config_request {
 	uint64_t validity_ms;
 };
 
-/* Letters and digits, uniformly distributed. */
-static int make_password(char ret[PASSWORD_LEN + 1])
-{
-	static const char set[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				  "0123456789";
-	const unsigned n = sizeof(set) - 1, fair = 256 / n * n;
-	size_t len = 0;
-
-	while (len < PASSWORD_LEN) {
-		unsigned char b[64];
-		if (getrandom(b, sizeof(b), 0) != (ssize_t)sizeof(b))
-			return -EIO;
-		for (size_t i = 0; i < sizeof(b) && len < PASSWORD_LEN; i++)
-			if (b[i] < fair)
-				ret[len++] = set[b[i] % n];
-	}
-	ret[len] = '\0';
-	return 0;
-}
-
-static int put_user(const struct web_config_request *w, char password[PASSWORD_LEN + 1],
-		    struct buf *out, struct err *err)
-{
-	static struct crypt_data data;
-	char setting[CRYPT_GENSALT_OUTPUT_SIZE];
-
-	if (make_password(password) < 0)
-		return err_set(err, -EIO, "no random numbers");
-	if (!crypt_gensalt_rn("$2b$", BCRYPT_COST, NULL, 0, setting, sizeof(setting)))
-		return err_set(err, -ENOTSUP, "this libcrypt has no bcrypt");
-	const char *hash = crypt_rn(password, setting, &data, sizeof(data));
-	if (!hash)
-		return err_set(err, -EIO, "bcrypt failed");
-	buf_puts(out, "basic_auth_users:\n  ");
-	buf_put_json(out, w->user, strlen(w->user)); /* valid as a YAML string too */
-	buf_printf(out, ": \"%s\"\n", hash);
-	return buf_error(out);
-}
-
 static int write_one(int dir, const struct web_config_request *w, const char *name,
 		     const struct buf *text, mode_t mode, struct err *err)
 {
@@ -105,7 +63,7 @@ static int write_one(int dir, const struct web_config_request *w, const char *na
 }
 
 static int create_web_config(const struct web_config_request *w,
-			     char password[PASSWORD_LEN + 1], struct err *err)
+			     char password[WEB_USER_PASSWORD_LEN + 1], struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT, cert = BUF_INIT;
 	auto_secret struct buf key = BUF_INIT;
@@ -123,8 +81,10 @@ static int create_web_config(const struct web_config_request *w,
 		rc = selfsigned(w->hosts, w->host_count, w->validity_ms / 1000, &cert,
 				&key, err);
 	}
+	if (rc == 0 && w->auth && web_user_make_password(password) < 0)
+		rc = err_set(err, -EIO, "no random numbers");
 	if (rc == 0 && w->auth)
-		rc = put_user(w, password, &text, err);
+		rc = web_user_put(w->user, password, &text, err);
 	if (rc == 0 && w->tls)
 		rc = write_one(dir, w, "server.key", &key, 0640, err);
 	if (rc == 0 && w->tls)
@@ -195,7 +155,7 @@ int tool_create_web_config(int argc, char **argv)
 				       .user = "ceems",
 				       .auth = true,
 				       .validity_ms = 31536000000};
-	char host[256] = "localhost", password[PASSWORD_LEN + 1] = "";
+	char host[256] = "localhost", password[WEB_USER_PASSWORD_LEN + 1] = "";
 	struct err err;
 	int c;
 
