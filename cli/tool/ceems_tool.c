@@ -23,6 +23,13 @@ static int run_check_ring(int argc, char **argv);
 	"  --url URL            default: that of cacct.yaml\n"                         \
 	"  --config.file FILE   default: cacct.yaml of cacct(1)\n"
 
+#define SETUP_OPTIONS                                                                  \
+	"  --defaults           asks nothing\n"                                        \
+	"  --no-start           starts nothing\n"                                      \
+	"  --force              replaces a file that was edited\n"                     \
+	"  --config-dir DIR     default: /etc/ceems; with another nothing is "         \
+	"started\n"
+
 #define GPU_OPTIONS "  --path.rundir DIR    ceemsd's, default: /run/ceems\n"
 
 static const struct command commands[] = {
@@ -32,6 +39,25 @@ static const struct command commands[] = {
 	 "  --config.file FILE   ceemsd's, default: /etc/ceems/ceemsd.yaml\n"
 	 "  --slurm-conf PATH    default: SLURM_CONF, then the usual places\n"
 	 "  --path.procfs, --path.sysfs, --path.cgroupfs, --path.rundir DIR\n"},
+	{"setup node", "configures this node by four questions", tool_setup_node,
+	 "  --aggregator URL     where records go; -: nowhere\n"
+	 "  --listen ADDR:PORT   where metrics are read, default: 127.0.0.1:9010\n"
+	 "  --controller yes|no  does slurmctld run here? default: as slurm.conf says\n"
+	 "  --slurm yes|no       add our lines to Slurm's files here? default: no\n"
+	 "  --ca-file FILE       verifies the aggregator's "
+	 "certificate\n" SETUP_OPTIONS},
+	{"setup aggregator", "configures the aggregator by four questions",
+	 tool_setup_aggregator,
+	 "  --database URL       postgresql://..., default: a private one\n"
+	 "  --listen ADDR:PORT   where nodes and users ask, default: 127.0.0.1:9020\n"
+	 "  --front-end ADDRESS  of load balancer and Grafana, default: 127.0.0.1\n"
+	 "  --admins LOGIN,...   who may see everything, default: "
+	 "root\n" SETUP_OPTIONS},
+	{"setup lb", "configures the load balancer by four questions", tool_setup_lb,
+	 "  --cluster NAME       default: ClusterName of slurm.conf\n"
+	 "  --prometheus URL     default: http://127.0.0.1:9090\n"
+	 "  --aggregator URL     default: http://127.0.0.1:9020\n"
+	 "  --grafana ADDRESS    default: 127.0.0.1\n" SETUP_OPTIONS},
 	{"check slurm",
 	 "is this host's Slurm configured so that every job is recorded?",
 	 run_check_slurm,

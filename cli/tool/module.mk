@@ -11,7 +11,7 @@ ceems_tool_SRCS := cli/tool/ceems_tool.c cli/tool/spool.c cli/tool/spoolview.c $
 ceems_tool_SRCS += cli/tool/prometheus.c cli/tool/tool_prometheus.c cli/tool/tool_config.c cli/tool/tool_gpu.c
 ceems_tool_NET := $(filter 11111,$(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS)$(HAVE_MHD)$(HAVE_YAML))
 ceems_tool_SRCS += $(if $(ceems_tool_NET),cli/tool/doctor.c cli/tool/doctor_ceemsd.c cli/tool/doctor_kernel.c cli/tool/doctor_ship.c cli/tool/migrate_config.c cli/tool/migrate_lines.c cli/tool/migrate_api.c cli/tool/migrate_unit.c cli/tool/selfsigned.c cli/tool/tool_servers.c cli/tool/tool_web.c,cli/tool/tool_none.c)
-ceems_tool_SRCS += $(if $(ceems_tool_NET),cli/tool/web_user.c)
+ceems_tool_SRCS += $(if $(ceems_tool_NET),cli/tool/setup.c cli/tool/setup_file.c cli/tool/setup_host.c cli/tool/setup_roles.c cli/tool/setup_slurm.c cli/tool/web_user.c)
 ceems_tool_SRCS += $(if $(HAVE_SQLITE),cli/tool/migrate_database.c,cli/tool/migrate_none.c)
 $(OBJ)/cli/tool/prometheus.o: contrib/prometheus/rules.in contrib/prometheus/relabel.in contrib/prometheus/alerts.yaml
 ceems_tool_LIBS := $(if $(ceems_tool_NET),libcacct libident libhttp libhttpd libconf) libbase

@@ -41,6 +41,11 @@ int tool_prometheus_scrape_config(int argc, char **argv);
 int tool_gpu_release(int argc, char **argv);
 int tool_gpu_resume(int argc, char **argv);
 
+/* Configures a kind of host: drop-ins from a few questions. */
+int tool_setup_node(int argc, char **argv);
+int tool_setup_aggregator(int argc, char **argv);
+int tool_setup_lb(int argc, char **argv);
+
 int tool_create_web_config(int argc, char **argv);
 int tool_check_web_config(int argc, char **argv);
 int tool_check_config(int argc, char **argv);

@@ -51,3 +51,24 @@ int tool_migrate_config(int argc, char **argv)
 	(void)argv;
 	return refuse_not_built();
 }
+
+int tool_setup_node(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}
+
+int tool_setup_aggregator(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}
+
+int tool_setup_lb(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}

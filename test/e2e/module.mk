@@ -7,6 +7,7 @@ CHECKS += test/e2e/style.sh
 CHECKS += test/e2e/names.sh
 CHECKS += test/e2e/includes.sh
 CHECKS += test/e2e/install.sh
+CHECKS += test/e2e/setup.sh
 CHECKS_LONG += test/e2e/dist.sh
 CHECKS += test/e2e/docs_fresh.sh
 CHECKS += test/e2e/public_names.sh
