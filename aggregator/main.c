@@ -12,6 +12,7 @@
 #include "aggregator/check.h"
 #include "aggregator/cluster.h"
 #include "aggregator/database.h"
+#include "aggregator/export.h"
 #include "aggregator/import.h"
 #include "aggregator/records.h"
 #include "lib/conf/program.h"
@@ -336,6 +337,8 @@ int main(int argc, char *argv[])
 		rc = run_command_once(&app, renumber_run);
 	else if (*app.options.settle)
 		rc = run_command_once(&app, settle_run);
+	else if (*app.options.export)
+		rc = run_command_once(&app, export_run);
 	else if (app.options.recompute)
 		rc = run_command_once(&app, records_recompute);
 	else

@@ -23,6 +23,7 @@ libaggregator_SRCS += aggregator/api_units.c
 libaggregator_SRCS += aggregator/api_usage.c
 libaggregator_SRCS += aggregator/associations.c
 libaggregator_SRCS += aggregator/database.c
+libaggregator_SRCS += aggregator/export.c
 libaggregator_SRCS += aggregator/import.c
 libaggregator_SRCS += aggregator/import_rows.c
 libaggregator_SRCS += aggregator/import_units.c

@@ -66,6 +66,9 @@ const struct conf_opt options_table[] = {
 	ROW("import.pue", CONF_STRING, import_pue, "1",
 	    "What kWh of imported units are divided by, as they have the building's "
 	    "share in them; 1 to 10."),
+	ROW("export", CONF_STRING, export, "",
+	    "Print what is between --from and --to and exit: units, days or usage as "
+	    "CSV, jobstats (AdminComment of jobs), supremm (JSON for Open XDMoD)."),
 	ROW("erase", CONF_STRING, erase, "",
 	    "Replace a login by a pseudonym in all records, and exit (doc/privacy.md); "
 	    "LOGIN:UID where several people had the login; or the id that Keystone or "

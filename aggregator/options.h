@@ -28,8 +28,8 @@ struct options {
 	uint64_t max_connections; /* requests at a time */
 	uint64_t query_max_period_ms;
 
-	char *import, *import_start, *import_cluster, *import_pue, *erase, *renumber,
-		*settle;
+	char *export, *import, *import_start, *import_cluster, *import_pue, *erase,
+		*renumber, *settle;
 	char *people, *slurm_bindir;
 	uint64_t people_refresh_ms;
 	struct conf_list admins, operators;

@@ -354,6 +354,23 @@ static int read_time(const char *option, const char *text, uint64_t *ret_s,
 		       option, text);
 }
 
+int records_period(const struct options *o, uint64_t *ret_from_s, uint64_t *ret_to_s,
+		   struct err *err)
+{
+	uint64_t from, to;
+	int rc = read_time("from", o->from, &from, err);
+
+	if (rc == 0)
+		rc = read_time("to", o->to, &to, err);
+	if (rc == 0 && from >= to)
+		rc = err_set(err, -EINVAL, "--from is not before --to");
+	if (rc < 0)
+		return rc;
+	*ret_from_s = from;
+	*ret_to_s = to;
+	return 0;
+}
+
 int records_recompute(struct app *app, struct err *err)
 {
 	static const struct pg_statement recompute = {"recompute",
@@ -362,12 +379,8 @@ int records_recompute(struct app *app, struct err *err)
 	struct pg_args a = PG_ARGS_INIT;
 	uint64_t from, to;
 	int64_t n;
-	int rc = read_time("from", app->options.from, &from, err);
+	int rc = records_period(&app->options, &from, &to, err);
 
-	if (rc == 0)
-		rc = read_time("to", app->options.to, &to, err);
-	if (rc == 0 && from >= to)
-		rc = err_set(err, -EINVAL, "--from is not before --to");
 	if (rc == 0)
 		rc = pg_new(&app->pg, &pg, err);
 	if (rc < 0)

@@ -11,5 +11,8 @@ extern const struct part part_records;
 /* --recompute: marks [from, to) for the roll-up of whichever aggregator runs, and
  * prints how much that is. Times as in options_time(). */
 int records_recompute(struct app *app, struct err *err);
+/* --from and --to, in seconds. */
+int records_period(const struct options *o, uint64_t *ret_from_s, uint64_t *ret_to_s,
+		   struct err *err);
 
 #endif
