@@ -35,7 +35,7 @@ enum row_form { ROW_CSV, ROW_LINE, ROW_JOBSTATS };
 static const struct export_kind {
 	const char *name, *sql, *order;
 	enum row_form form;
-} kinds[] = {
+} export_kinds[] = {
 	{"units",
 	 "SELECT c.name AS cluster, c.manager, u.uuid, u.restarts, pe.name AS "
 	 "\"user\", "
@@ -83,9 +83,9 @@ struct export
 
 static const struct export_kind *find_kind(const char *name)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(kinds[i].name, name) == 0)
-			return &kinds[i];
+	for (size_t i = 0; i < sizeof(export_kinds) / sizeof(export_kinds[0]); i++)
+		if (strcmp(export_kinds[i].name, name) == 0)
+			return &export_kinds[i];
 	return NULL;
 }
 
