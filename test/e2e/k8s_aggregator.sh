@@ -9,9 +9,7 @@
 why=$(kube_possible) || skip_all "$why"
 . "$TOP/test/aggregator.sh"
 ok "a real API server is up" kube_begin || { tail -n 5 kube/apiserver.log | sed 's/^/# /'; tap_done; }
-# what the aggregator may do: doc/k8s_aggregator.md
-kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles '{"metadata":{"name":"ceems-aggregator"},"rules":[{"apiGroups":[""],"resources":["pods","namespaces"],"verbs":["get","list","watch"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["rolebindings"],"verbs":["list"]},{"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}]}' >/dev/null
-kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings '{"metadata":{"name":"ceems-aggregator"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"ceems-aggregator"},"subjects":[{"kind":"User","name":"ceems-aggregator","apiGroup":"rbac.authorization.k8s.io"}]}' >/dev/null
+kube_reader
 for n in web lab; do kube_namespace $n; done
 for u in alice bob; do kube_binding web lab-edit User $u; done
 kube alice POST /api/v1/namespaces/web/pods "$(pod_yaml a '{"ceems.io/created-by":"mallory"}')" >a.json

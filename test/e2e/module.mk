@@ -186,6 +186,7 @@ CHECKS_LONG += test/e2e/k8s_pods_api.sh
 CHECKS += test/e2e/k8s_claims.sh
 CHECKS_MORE += test/e2e/k8s_admission.sh
 CHECKS_MORE += test/e2e/k8s_aggregator.sh
+CHECKS_MORE += test/e2e/lb_kinds.sh
 CHECKS_MORE += test/e2e/k8s_deploy.sh
 CHECKS_MORE += test/e2e/libvirt.sh
 CHECKS_MORE += test/e2e/api_matrix_all.sh

@@ -1,0 +1,262 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# timeout 2700
+# One aggregator and one load balancer over three clusters of three kinds, whose series are in one real Prometheus: jobs
+# of Slurm, VMs of Nova (recorded answers, test/fake/openstack_host.py), pods of a real API server. Users, projects,
+# namespaces and ids of equal names in several of them; each user sees what is theirs by its own manager's word and
+# nothing else, whatever they ask, and not for long what they have lost.
+. "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pki.sh"
+. "$TOP/test/kube_api.sh"
+why=$(kube_possible) || skip_all "$why"
+lb=$BUILD/ceems_lb cacct=$BUILD/cacct
+for p in "$lb" "$cacct"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
+for t in prometheus promtool jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+. "$TOP/test/aggregator.sh"
+hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
+users='alice bob carol eve mallory'
+
+# ---- the API server: who may get pods in web and lab
+ok "a real API server is up" kube_begin || { tail -n 5 kube/apiserver.log | sed 's/^/# /'; tap_done; }
+kube_reader
+for n in web lab; do kube_namespace $n; done
+for u in alice bob; do kube_binding web lab-edit User $u; done
+kube_binding lab lab-view User eve
+pod() { # USER NAMESPACE NAME [ANNOTATIONS]: prints its uid
+	kube "$1" POST "/api/v1/namespaces/$2/pods" "$(pod_yaml "$3" ${4:+"$4"})" | jq -r .metadata.uid
+	pod_runs "$2" "$3"
+}
+A=$(pod alice web a) B=$(pod bob web b) L=$(pod admin lab l) X=$(pod eve lab x '{"site/project":"web"}')
+[ "$X" != null ] || X=$(pod admin lab x '{"site/project":"web"}')
+R=$(pod admin lab r '{"site/project":"web|.*"}')
+
+# ---- Nova and Keystone
+state=$SCRATCH/state nova_port=$(free_port)
+mkdir "$state"
+python3 "$TOP/test/fake/openstack_host.py" "$nova_port" "$TOP/test/fixture/openstack" "$state" >host.out 2>&1 </dev/null &
+started $!
+ok "a server that replays Keystone and Nova" wait_for 60 grep -q ready host.out
+id_of() { jq -r "select(.name == \"$1\").id" "$state/servers"; }
+V=$(id_of alice-1) VB=$(id_of bob-1) VC=$(id_of carol-1)
+
+# ---- the aggregator
+{
+	echo basic_auth_users:
+	echo "  lb: '$hash'"
+} >web.yaml
+(umask 077; echo agg-token >kube.token; printf 'test=* a-token-of-this-test\nhook a-token-of-the-webhook\n' >tokens)
+cat >clusters.yaml <<END
+clusters:
+- {id: hpc, manager: slurm, cli: {path: /usr/bin}}
+- id: cloud
+  manager: openstack
+  extra_config:
+    api_service_endpoints: {identity: "http://127.0.0.1:$nova_port"}
+    auth:
+      identity: {methods: [password], password: {user: {name: ceems, password: secret-of-this-test, domain: {name: Default}}}}
+      scope: {project: {name: admin, domain: {name: Default}}}
+    login_domains: [Default]
+    refresh_interval: 1s
+    people_interval: 1s
+- id: k1
+  manager: k8s
+  web: {tls_config: {ca_file: kube/kubeca.pem}}
+  extra_config:
+    server: $KUBE
+    token_file: kube.token
+    username_prefix: ""
+    project_annotations: [site/project]
+    people_interval: 1s
+    watch: 1s
+    rights_interval: 1s
+END
+chmod 600 web.yaml clusters.yaml
+agg_begin --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens" \
+	--clusters.file="$SCRATCH/clusters.yaml" --admin.users=root
+push_as() { # token lines
+	printf '%s\n' "${@:2}" | "$make" | curl -s -m 60 -o answer -w '%{http_code}' -H "Authorization: Bearer $1" \
+		-H 'Content-Type: application/x-ceems-batch' --data-binary @- "http://127.0.0.1:$agg_port/api/v1/ingest"
+}
+now=$(date +%s) T=$(($(date +%s) - 1800))
+# accounts, projects and namespaces are all called web; eve has pods with the ids of a VM and of a job
+is "jobs are told" "$(push_as a-token-of-this-test \
+	"$(printf 'job id=4711 cluster=hpc submit=%s start=%s user=alice uid=61001 account=web name=sim event=7 state=1 nodes=n1 node_count=1' $T $T)" \
+	"$(printf 'job id=4712 cluster=hpc submit=%s start=%s user=bob uid=61002 account=web name=sim event=7 state=1 nodes=n1 node_count=1' $T $T)" \
+	"$(printf 'job id=4713 cluster=hpc submit=%s start=%s user=carol uid=61003 account=web name=sim event=7 state=1 nodes=n1 node_count=1' $T $T)")" 200
+is "nodes tell of pods" "$(push_as a-token-of-this-test "start cluster=k1 node=w1 unit=$V instance=81 manager=3 uid=0 started=$T" \
+	"start cluster=k1 node=w1 unit=4711 instance=82 manager=3 uid=0 started=$T" "start cluster=cloud node=hv1 unit=$V instance=83 manager=2 uid=61009 started=$T")" 200
+is "the webhook tells whose they are" "$(push_as a-token-of-the-webhook "claim cluster=k1 uid=$A owner=alice namespace=web name=a at=$now" \
+	"claim cluster=k1 uid=$B owner=bob namespace=web name=b at=$now" "claim cluster=k1 uid=$V owner=eve namespace=lab name=v at=$now" \
+	"claim cluster=k1 uid=4711 owner=eve namespace=lab name=j at=$now" "claim cluster=cloud uid=$V owner=eve at=$now" "claim cluster=hpc uid=4711 owner=eve at=$now" \
+	"claim cluster=k1 uid=$X owner=mallory namespace=lab name=x at=$now" "claim cluster=k1 uid=$R owner=system:serviceaccount:lab:r namespace=lab name=r at=$now")" 200
+known() { sql "SELECT string_agg(c.name || ' ' || coalesce(p.name, '-'), ', ' ORDER BY c.name) FROM unit u JOIN cluster c ON c.id = u.cluster LEFT JOIN person p ON p.id = u.person WHERE u.uuid = '$1'"; }
+is_known() { [ "$(known "$1")" = "$2" ]; }
+ok "a VM and a pod of one id are two units" within 60 is_known "$V" "cloud alice, k1 eve"
+ok "so are a job and a pod" within 60 is_known 4711 "hpc alice, k1 eve"
+ok "the rest has come" within 60 is_known "$X" "k1 mallory"
+
+# ---- what was measured: each series has a number of its own
+units="hpc/4711 hpc/4712 hpc/4713 cloud/$V cloud/$VB cloud/$VC k1/$A k1/$B k1/$L k1/$V k1/4711 k1/$X k1/$R"
+declare -A number=()
+n=70000
+for u in $units; do number[$u]=$((++n)); done
+{
+	echo "# TYPE ceems_compute_unit_memory_used_bytes gauge"
+	for u in $units; do
+		manager="manager=\"$(case $u in hpc/*) echo slurm ;; cloud/*) echo libvirt ;; *) echo k8s ;; esac)\","
+		[ "$u" != "k1/$B" ] || manager='' # an exporter that says nothing of it
+		for t in $(seq $((now - 900)) 30 $((now + 600))); do
+			echo "ceems_compute_unit_memory_used_bytes{ceems_id=\"${u%%/*}\",${manager}uuid=\"${u#*/}\"} ${number[$u]} $t"
+		done
+	done
+	echo "# EOF"
+} >data.om
+prom_port=$(free_port)
+promtool tsdb create-blocks-from openmetrics data.om tsdb >/dev/null 2>&1 || ok "data for Prometheus" false
+echo 'scrape_configs: []' >prometheus.yml
+prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
+	--web.listen-address="127.0.0.1:$prom_port" >prom.log 2>&1 </dev/null &
+started $!
+wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
+cat >lb.yaml <<END
+ceems_lb:
+  identity: {munge: false, front_ends: ["password:lb"]}
+  limits: {owned: 3s, unknown: 1s, user_requests: 100}
+  cluster_label: ceems_id
+  backends:
+$(for c in hpc cloud k1; do echo "    - {id: $c, tsdb: [{web: {url: \"http://127.0.0.1:$prom_port\"}}]}"; done)
+ceems_api_server:
+  web: {url: "http://127.0.0.1:$agg_port", basic_auth: {username: lb, password: correct horse}}
+END
+chmod 600 lb.yaml
+"$lb" --config.file=lb.yaml --web.config.file=web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
+	--security.drop-privileges=false 2>lb.log &
+started $!
+wait_for 20 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
+port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
+M=ceems_compute_unit_memory_used_bytes
+ask() { # USER CLUSTER QUERY: the status; the answer in body
+	curl -s -m 100 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H "X-Ceems-Cluster-Id: $2" -o body -w '%{http_code}' \
+		"http://127.0.0.1:$port/api/v1/query" --data-urlencode "query=$3"
+}
+# all numbers of series in an answer: nobody may get another one than the expected
+numbers() { grep -oE '"7[0-9]{4}"' body | tr -d '"' | sort | paste -sd' '; }
+sees() { [ "$(ask "$1" "${2%%/*}" "$M{uuid=\"${2#*/}\"}") $(numbers)" = "200 ${number[$2]}" ]; }
+refused() { [ "$(ask "$1" "${2%%/*}" "$M{uuid=\"${2#*/}\"}") $(numbers)" = "403 " ]; }
+
+# ---- each user, each unit
+declare -A theirs=(
+	[alice]="hpc/4711 cloud/$V k1/$A k1/$B" # pods of web, by a role binding
+	[bob]="hpc/4712 cloud/$V cloud/$VB k1/$A k1/$B" # a reader of the project
+	[carol]="hpc/4713" # of another domain in Keystone, oidc:carol in Kubernetes
+	[eve]="k1/$V k1/4711 k1/$L" # may get pods in lab; what an annotation puts into another project is its owner's alone
+	[mallory]="k1/$X" # his own; what its annotation names is not his
+)
+for u in $users; do
+	wrong=''
+	for x in ${theirs[$u]}; do within 20 sees "$u" "$x" || wrong+=" no $x: $(cut -c1-150 body)"; done
+	for x in $units; do
+		case " ${theirs[$u]} " in *" $x "*) ;; *) refused "$u" "$x" || wrong+=" sees $x" ;; esac
+	done
+	is "$u sees what is theirs of three kinds, and nothing else" "$wrong" ""
+done
+
+# ---- the same in the API and by cacct, of one aggregator. cacct comes by a front end that lets everybody be anybody.
+api() { curl -s -m 60 -u "lb:correct horse" -H "X-Grafana-User: $1" "http://127.0.0.1:$agg_port/api/v1$2"; }
+front_port=$(free_port)
+cat >front.py <<'END'
+import base64, http.server, sys, urllib.error, urllib.request
+class Front(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        user = base64.b64decode(self.headers["Authorization"][6:]).decode().split(":")[0]
+        r = urllib.request.Request(sys.argv[2] + self.path, headers={"X-Grafana-User": user,
+            "Authorization": "Basic " + base64.b64encode(b"lb:correct horse").decode()})
+        try:
+            a = urllib.request.urlopen(r)
+        except urllib.error.HTTPError as e:
+            a = e
+        body = a.read()
+        self.send_response(a.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Front).serve_forever()
+END
+python3 front.py "$front_port" "http://127.0.0.1:$agg_port" 2>front.log &
+started $!
+wait_for 30 eval '[ "$(curl -s -m 5 -u x:y "http://127.0.0.1:$front_port/health" | wc -c)" -gt 0 ]'
+listed() { api "$1" "/units?from=now-1d&limit=1000" | jq -r '[.data[] | .cluster_id + "/" + .uuid] | sort | join(" ")'; }
+is "the API lists one's own units of all kinds" "$(listed eve)" "$(printf '%s\n' k1/"$V" k1/4711 | LC_ALL=C sort | paste -sd' ')"
+is "and a member's by their project" "$(api bob "/units?from=now-1d&project=web&resource_manager=openstack" | jq -r '[.data[].name] | sort | join(" ")')" "alice-1 alice-2 alice-3 alice-4"
+(umask 077; printf 'correct horse' >password)
+mine() { # USER ARGS: cacct
+	printf 'ceems_api_server:\n  cluster_id: hpc\n  web: {url: "http://127.0.0.1:%s", basic_auth: {username: %s, password_file: password}}\n' "$front_port" "$1" >cacct.yaml
+	"$cacct" --config.file=cacct.yaml -S now-1days -n -P "${@:2}"
+}
+is "cacct shows a user's job" "$(mine alice -o jobid,account)" "4711|web"
+is "VMs with their flavour" "$(mine alice --manager=libvirt -o vmname,flavour,project,state | sort | head -n 1)" "alice-1|small|web|ACTIVE"
+is "pods with their namespace" "$(mine alice --manager=k8s -o podname,namespace)" "a|web"
+is "a namespace, not the project of an annotation" "$(mine mallory --manager=k8s -o podname,namespace,project)" "x|lab|web"
+is "and all of them in one table" "$(mine alice --manager=slurm,libvirt,k8s -o manager | sort | uniq -c | awk '{ print $2 $1 }' | paste -sd' ')" "k8s1 openstack4 slurm1"
+
+# ---- what is put into a query
+n=0 bad=''
+while IFS='|' read -r cluster q; do
+	n=$((n + 1))
+	c=$(ask alice "$cluster" "${q//@/|}")
+	case "$c $(numbers)" in "200 ${number[cloud/$V]}") [ "$cluster" = cloud ] || bad+=" $q" ;; 200\ |40[03]\ ) ;; *) bad+=" [$cluster $q: $c $(numbers)]" ;; esac
+done <<Q
+cloud|$M{uuid="$V",ceems_id="k1"}
+k1|$M{uuid="$V"}
+k1|$M{uuid="$V",ceems_id="cloud"}
+k1|$M{uuid="$V",manager="libvirt"}
+cloud|$M{uuid="$V",manager="k8s"}
+cloud|$M{uuid="$V",manager=""}
+cloud|$M{uuid="$V",ceems_id=~"cloud@k1"}
+cloud|$M{uuid="$V",ceems_id!="cloud"}
+cloud|$M{uuid="$V",ceems_id=~".*"}
+cloud|$M{uuid=~"$V@$VB"}
+cloud|$M{uuid=~"${V:0:8}.*"}
+cloud|$M{uuid=~".*",manager="libvirt"}
+cloud|$M{uuid="$V"} or $M{ceems_id="k1",uuid="$V"}
+cloud|label_replace($M{uuid="$V"},"ceems_id","k1","","") or $M{uuid="$VB"}
+cloud|$M{uuid="$V"} or on() $M{manager="libvirt"}
+cloud|$M{uuid="$V\\\\",ceems_id=\\"k1"}
+cloud|$M{uuid='$V" or uuid="$VB'}
+k1|$M{manager="slurm",uuid="4711"}
+hpc|$M{manager="k8s",uuid="4711"}
+k1|$M{uuid="4711",ceems_id="hpc"}
+k1|$M{namespace=~".*",uuid=~".+"}
+k1|$M{namespace="web@.*",uuid!=""}
+k1|$M{manager=""}
+Q
+is "each of $n queries with labels of other clusters gets one's own series or none" "$bad" ""
+is "a cluster that is none is refused" "$(ask alice nothing "$M{uuid=\"$V\"}") $(ask alice 'cloud|k1' "$M{uuid=\"$V\"}") $(ask alice 'cloud","k1' "$M{uuid=\"$V\"}")" "400 400 400"
+odd=''
+for p in 'web|lab' 'web.*' '.*' 'w%5Beb' "web'%20OR%20true--" 'web%7C.*' 'ns:web' '%25'; do
+	x=$(api mallory "/units?from=now-1d&project=$p" | jq -r '[.data[]?.uuid] | join(" ")')
+	[ -z "${x//$X/}" ] || odd+=" $p: $x"
+done
+is "names of projects and namespaces are no patterns" "$odd" ""
+
+# ---- rights that are taken away
+roles=$(cat "$TOP/test/fixture/openstack/roles.json")
+jq -c 'del(.role_assignments[] | select(.user.name == "bob" and .scope.project.name == "web"))' <<<"$roles" >roles.new && mv roles.new "$state/roles"
+ok "who loses the role in a project loses its VMs" within 30 refused bob "cloud/$V"
+is "and no other" "$(sees bob "cloud/$VB" && echo own)" own
+jq -c '(.role_assignments[] | select(.user.name == "alice") | .user) |= (.id = "00000000000000000000000000000bad" | .domain.name = "Default")' <<<"$roles" >roles.new && mv roles.new "$state/roles"
+someone_else() { [ "$(sql "SELECT count(*) FROM person WHERE external_id = '00000000000000000000000000000bad' AND login = 'alice'")" = 1 ]; }
+ok "a user of the same name who is made again" within 30 someone_else
+ok "sees the project's VMs as a member" within 20 sees alice "cloud/$V"
+jq -c 'del(.role_assignments[] | select(.user.name == "alice"))' <<<"$roles" >roles.new && mv roles.new "$state/roles"
+ok "nobody of that name is in the project any more" within 30 refused alice "cloud/$V"
+kube admin DELETE /apis/rbac.authorization.k8s.io/v1/namespaces/lab/rolebindings/lab-view-eve >/dev/null
+ok "who loses the role binding loses the namespace's pods" within 30 refused eve "k1/$L"
+is "and keeps their own" "$(sees eve "k1/$V" && sees eve "k1/4711" && echo own)" own
+kill9 $kube_pid
+ok "while the API server is down nobody sees others' pods" within 30 refused alice "k1/$B"
+is "jobs and own pods are seen all the same" "$(sees alice hpc/4711 && sees alice "k1/$A" && echo own)" own
+kill9 $agg_pid
+ok "without an aggregator nobody sees anything, once what is known is old" within 30 eval '[ "$(ask alice hpc "$M{uuid=\"4711\"}")$(numbers)" = 503 ]'
+tap_done
