@@ -10,7 +10,8 @@
 . "$TOP/test/kube_api.sh"
 why=$(kube_possible) || skip_all "$why"
 lb=$BUILD/ceems_lb cacct=$BUILD/cacct
-for p in "$lb" "$cacct"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
+tool=$BUILD/ceems_tool
+for p in "$lb" "$cacct" "$tool"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
 for t in prometheus promtool jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 . "$TOP/test/aggregator.sh"
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
@@ -96,6 +97,33 @@ ok "so are a job and a pod" within 60 is_known 4711 "hpc alice, k1 eve"
 ok "the rest has come" within 60 is_known "$X" "k1 mallory"
 
 # ---- what was measured: each series has a number of its own
+names=$TOP/test/fixture/rules/peer_names
+series() { # NAME LABELS BEGIN STEP: a sample every 30 s
+	awk -v n="$1{$2}" -v v="$3" -v s="$4" -v t="$((now - 900))" 'BEGIN { for (i = 0; i < 29; i++) { print n, v, t; v += s; t += 30 } }'
+}
+kinds_of_series() { # what the peer's pages and the recording rules ask for, of a unit of each kind that is alice's
+	local name kind u i of labels n=0
+	for name in $(sed -n 's/^[CG] \([^ ]*\).*/\1/p' "$names") ceems_compute_unit_energy_joules_total; do
+		kind=$(grep -q "^G $name " "$names" && echo gauge || echo counter)
+		echo "# TYPE ${name%_total} $([ "${name%_total}" = "$name" ] && echo unknown || echo "$kind")"
+		for u in hpc/4711 cloud/$V k1/$A; do
+			of="job=\"ceems\",instance=\"${u%%/*}:9010\",hostname=\"${u%%/*}\",ceems_id=\"${u%%/*}\",uuid=\"${u#*/}\""
+			case $name in
+			*index_flag) series "$name" "$of,gpuuuid=\"G-${u%%/*}\",index=\"0\"" 1 0 ;;
+			*_cpus) series "$name" "$of" 2 0 ;;
+			*energy*) series "$name" "$of,domain=\"package\",source=\"rapl\"" 0 60 ;;
+			*ebpf_*bytes* | *ebpf_*requests* | *ebpf_*errors*) series "$name" "$of,mountpoint=\"/home\",proto=\"tcp\",family=\"ipv4\"" 0 9 ;;
+			*used_bytes) ;; # above
+			*) series "$name" "$of" 100 "$([ "$kind" = gauge ] && echo 0 || echo 3)" ;;
+			esac
+		done
+	done
+	for name in DEV_POWER_USAGE DEV_FB_USED DEV_FB_FREE DEV_GPU_UTIL PROF_{GR_ENGINE,SM,DRAM,PIPE_TENSOR,PIPE_FP64,PIPE_FP32,PIPE_FP16}_ACTIVE PROF_SM_OCCUPANCY \
+		PROF_{PCIE,NVLINK}_{RX,TX}_BYTES; do
+		echo "# TYPE DCGM_FI_$name gauge"
+		for u in hpc cloud k1; do series DCGM_FI_$name "job=\"dcgm\",gpuuuid=\"G-$u\"" 0.5 0; done
+	done
+}
 units="hpc/4711 hpc/4712 hpc/4713 cloud/$V cloud/$VB cloud/$VC k1/$A k1/$B k1/$L k1/$V k1/4711 k1/$X k1/$R"
 declare -A number=()
 n=70000
@@ -105,16 +133,18 @@ for u in $units; do number[$u]=$((++n)); done
 	for u in $units; do
 		manager="manager=\"$(case $u in hpc/*) echo slurm ;; cloud/*) echo libvirt ;; *) echo k8s ;; esac)\","
 		[ "$u" != "k1/$B" ] || manager='' # an exporter that says nothing of it
-		for t in $(seq $((now - 900)) 30 $((now + 600))); do
+		for t in $(seq $((now - 900)) 30 $((now - 9))); do
 			echo "ceems_compute_unit_memory_used_bytes{ceems_id=\"${u%%/*}\",${manager}uuid=\"${u#*/}\"} ${number[$u]} $t"
 		done
 	done
+	kinds_of_series
 	echo "# EOF"
 } >data.om
 prom_port=$(free_port)
+"$tool" prometheus rules --gpu=dcgm --scrape-interval=5m >ceems.rules
 promtool tsdb create-blocks-from openmetrics data.om tsdb >/dev/null 2>&1 || ok "data for Prometheus" false
-echo 'scrape_configs: []' >prometheus.yml
-prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
+printf 'global: {evaluation_interval: 1s}\nrule_files: [ceems.rules]\nscrape_configs: []\n' >prometheus.yml
+prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y --query.lookback-delta=1h \
 	--web.listen-address="127.0.0.1:$prom_port" >prom.log 2>&1 </dev/null &
 started $!
 wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
@@ -123,6 +153,7 @@ ceems_lb:
   identity: {munge: false, front_ends: ["password:lb"]}
   limits: {owned: 3s, unknown: 1s, user_requests: 100}
   cluster_label: ceems_id
+  lookback: 1h
   backends:
 $(for c in hpc cloud k1; do echo "    - {id: $c, tsdb: [{web: {url: \"http://127.0.0.1:$prom_port\"}}]}"; done)
 ceems_api_server:
@@ -199,6 +230,29 @@ is "VMs with their flavour" "$(mine alice --manager=libvirt -o vmname,flavour,pr
 is "pods with their namespace" "$(mine alice --manager=k8s -o podname,namespace)" "a|web"
 is "a namespace, not the project of an annotation" "$(mine mallory --manager=k8s -o podname,namespace,project)" "x|lab|web"
 is "and all of them in one table" "$(mine alice --manager=slurm,libvirt,k8s -o manager | sort | uniq -c | awk '{ print $2 $1 }' | paste -sd' ')" "k8s1 openstack4 slurm1"
+
+# ---- the peer's pages: what they ask for of one unit, of each kind, through the load balancer
+answered() { [ "$(ask "$1" "$2" "$3")" = 200 ] && [ "$(jq '.data.result | length' body)" -gt 0 ]; }
+wait_for 60 answered alice k1 "uuid:ceems_gpu_nvlink_tx_bytes:ratio{uuid=\"$A\"}"
+unanswered='' refused=''
+while read -r kind name labels; do
+	for u in hpc/4711 "cloud/$V" "k1/$A"; do
+		q="$name{uuid=\"${u#*/}\"}"
+		[ "$kind" != C ] || q="irate(${q}[20m])"
+		q="sum by (${labels// /,}) ($q)"
+		answered alice "${u%%/*}" "$q" || unanswered+=" $u $name: $(cut -c1-99 body)"
+		[ "$(ask mallory "${u%%/*}" "$q")" = 403 ] || refused+=" $name"
+	done
+done < <(grep '^[CGR] ' "$names" | grep -v used_bytes)
+is "each name that the peer's pages ask for is answered for a job, a VM and a pod" "$unanswered" ""
+is "and refused to somebody else" "$refused" ""
+ok "so are their lists of GPUs" answered alice cloud "max_over_time((sum without (instance,hostname) (ceems_compute_unit_gpu_index_flag{uuid=\"$V\"}))[1h:])"
+columns() { # USER CLUSTER PROJECT: what their lists show, with null where the API has nothing
+	api "$1" "/units?cluster_id=$2&project=$3&user=$1&running=1&from=$T&to=$((now + 99))" | jq -c '.data[0] | [.uuid, .started_at, .ended_at, .elapsed, .state, .started_at_ts, .ended_at_ts,
+		.username, .project, .created_at_ts, .name] | index(null)'
+}
+is "their lists of units have their columns, for each kind" "$(columns alice hpc web) $(columns alice cloud web) $(columns alice k1 web)" "null null null"
+is "their sums are answered for each kind" "$(for c in hpc cloud k1; do api alice "/usage/current?cluster_id=$c&project=web&user=alice&from=$T&to=$now&field=total_cpu_energy_usage_kwh&field=username" | jq -r .status; done | paste -sd' ')" "success success success"
 
 # ---- what is put into a query
 n=0 bad=''

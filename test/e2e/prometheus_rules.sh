@@ -38,6 +38,28 @@ is "each asks for metrics that there are" "$(cat "$SCRATCH/unheard")" ""
 is "none is untested" "$(cat "$SCRATCH/untested")" ""
 is "the window is four scrapes" "$("$tool" prometheus rules --scrape-interval 15s | grep -c '\[60s\]')" "$(grep -c '@WINDOW@\]' <(sed -n '/^#@ head/,/^#@ dcgm/p' contrib/prometheus/rules.in))"
 
+# ---- what the peer's pages ask for: names and labels that are recorded, or exported by doc/metrics.md
+recorded() { sed -n 's/.*- record: \([^ ]*\).*/\1/p' "$SCRATCH/$1.rules"; }
+while read -r kind name labels; do
+	case $kind in
+	R) recorded dcgm | grep -qxF "$name" || echo "$name" ;;
+	[CG])
+		row=$(grep -F "| \`$name\` | $kind |" doc/metrics.md | cut -d'|' -f4)
+		[ -n "$row" ] || echo "$name"
+		# instance and job are Prometheus'
+		for l in $labels; do case "$row, U=manager, hostname, uuid" in *"$l"*) ;; *) [ "$l" = instance ] || echo "$name{$l}" ;; esac; done
+		;;
+	esac
+done <test/fixture/rules/peer_names >"$SCRATCH/missing"
+is "names that the peer's pages of one unit ask for are there" "$(cat "$SCRATCH/missing")" ""
+of_cluster="job:ceems_cpu_memory_usage:avg_ratio job:ceems_cpu_usage:avg_ratio_irate job:ceems_host_power_watts:pue job:ceems_host_emissions_g_s:pue
+	job:ceems_gpu_memory_usage:avg_ratio job:ceems_gpu_usage:avg job:ceems_gpu_power_watts:pue job:ceems_gpu_emissions_g_s:pue"
+for f in host factor own dcgm amd-smi amd-device-metrics; do
+	for name in $of_cluster; do recorded $f | grep -qxF "$name" || echo "$f: $name"; done
+done >"$SCRATCH/missing"
+is "so are those of its page of the cluster, whoever reads the GPUs" "$(cat "$SCRATCH/missing")" ""
+like "of a zone whose name is a word of YAML" "$("$tool" prometheus rules --country-code=NO)" 'country_code: "NO"'
+
 for kind in dcgm amd-smi amd-device-metrics; do
 	{ printf 'scrape_configs:\n  - job_name: x\n'; "$tool" prometheus relabel $kind | sed 's/^/    /'; } >"$SCRATCH/p.yaml"
 	ok "its syntax is right: $kind" syntax "$SCRATCH/p.yaml"
