@@ -14,9 +14,8 @@
  * report. Software events are not here: the kernel adds most of them when a task exits,
  * too late for this.
  *
- * Little-endian: struct counts_page_header, then COUNTS_PAGE_ROWS rows, of which those
- * in use come first. A row has a checksum, since the reader may meet the writer in the
- * middle of one. Only pread and pwrite are used, as for the energy page.
+ * A page_file.h, little-endian: those of its COUNTS_PAGE_ROWS rows that are in use come
+ * first.
  */
 
 #define COUNTS_PAGE_MAGIC "CEEMSCNT"
@@ -49,11 +48,6 @@ enum counts_page_known {
 	COUNTS_HAS_CYCLES = 1 << 2,
 	COUNTS_HAS_GPU_BUSY = 1 << 3,
 	COUNTS_HAS_GPU_MEMORY = 1 << 4,
-};
-
-struct counts_page_header {
-	char magic[8];
-	uint32_t version, row_bytes, rows, reserved;
 };
 
 /* A step has as many rows as it has control groups that are followed, and one for GPUs;

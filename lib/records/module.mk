@@ -11,6 +11,7 @@ libbase_SRCS += lib/records/hardware_refusal.c
 libbase_SRCS += lib/records/job.c
 libbase_SRCS += lib/records/job_json.c
 libbase_SRCS += lib/records/job_names.c
+libbase_SRCS += lib/records/page_file.c
 libbase_SRCS += lib/records/profile_record.c
 libbase_SRCS += lib/records/record.c
 libbase_SRCS += lib/records/report.c

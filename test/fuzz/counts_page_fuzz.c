@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/records/counts_page.h"
+#include "lib/records/page_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,7 +43,7 @@ static void make_page(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct counts_page_header good = {
+	const struct page_file_header good = {
 		.magic = COUNTS_PAGE_MAGIC,
 		.version = COUNTS_PAGE_VERSION,
 		.row_bytes = sizeof(struct counts_page_row),

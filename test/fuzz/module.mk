@@ -45,7 +45,7 @@ rapl_fuzz_SRCS := daemon/sources/rapl_zone.c daemon/sources/rapl_pmu.c daemon/so
 FUZZERS += cray
 cray_fuzz_SRCS := daemon/sources/cray_text.c daemon/sources/hwmon_name.c lib/parse.c
 FUZZERS += counts_page
-counts_page_fuzz_SRCS := lib/records/counts_page.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
+counts_page_fuzz_SRCS := lib/records/counts_page.c lib/records/page_file.c lib/crc32c.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 FUZZERS += energy_page
 energy_page_fuzz_SRCS := lib/boot.c lib/records/energy_page.c lib/records/energy_page_writer.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/records/page_file.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
@@ -85,7 +86,7 @@ static void a_row_that_is_half_written_is_not_known(void **state)
 	put_row(0, 1, NOW, 5);
 	assert_int_equal(counts_page_write(fd, rows, 1), 0);
 	uint64_t other = 6;
-	off_t at = sizeof(struct counts_page_header) +
+	off_t at = sizeof(struct page_file_header) +
 		   offsetof(struct counts_page_row, values);
 	assert_int_equal(pwrite(fd, &other, sizeof(other), at), sizeof(other));
 	assert_int_equal(find_job(1), -ENOENT);
@@ -106,7 +107,7 @@ static void a_file_that_is_no_page_is_refused(void **state)
 	assert_int_equal(find_job(1), -EPERM);
 	assert_int_equal(chmod(folder, 0700), 0);
 	assert_int_equal(pwrite(fd, &version, sizeof(version),
-				offsetof(struct counts_page_header, version)),
+				offsetof(struct page_file_header, version)),
 			 sizeof(version));
 	assert_int_equal(find_job(1), -EPROTO);
 	assert_int_equal(pwrite(fd, "X", 1, 0), 1);
