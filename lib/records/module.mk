@@ -8,6 +8,7 @@ libbase_SRCS += lib/records/energy_page.c
 libbase_SRCS += lib/records/energy_page_writer.c
 libbase_SRCS += lib/records/hardware_raw.c
 libbase_SRCS += lib/records/hardware_refusal.c
+libbase_SRCS += lib/records/hot_page.c
 libbase_SRCS += lib/records/job.c
 libbase_SRCS += lib/records/job_json.c
 libbase_SRCS += lib/records/job_names.c
