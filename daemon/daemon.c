@@ -438,17 +438,17 @@ static void open_gpu_link(struct daemon *d)
 /* The same */
 static void open_profiler_link(struct daemon *d)
 {
+	uid_t uid = d->privileges.drop ? d->privileges.uid : (uid_t)-1;
+	gid_t gid = d->privileges.drop ? d->privileges.gid : (gid_t)-1;
 	struct err err;
 
 	if (d->profile_opener.fd < 0)
 		return;
 	if (*d->options.profiles_spool)
-		spool_make_folder(d->options.profiles_spool,
-				  d->privileges.drop ? d->privileges.uid : (uid_t)-1,
-				  d->privileges.drop ? d->privileges.gid : (gid_t)-1);
+		spool_make_folder(d->options.profiles_spool, uid, gid);
 	else
 		log_warn("profiler: no --profiles.spool: profiles go nowhere");
-	int rc = d->units ? profile_child_new(&d->options, d->env.hostname,
+	int rc = d->units ? profile_child_new(&d->options, d->env.hostname, uid, gid,
 					      &d->profile_opener, &d->profiler, &err)
 			  : err_set(&err, -ENODEV, "no unit table");
 	if (rc == 0)

@@ -19,6 +19,7 @@ libprofiler_SRCS += profiler/file_reader.c
 libprofiler_SRCS += profiler/fork_server.c
 libprofiler_SRCS += profiler/frame_names.c
 libprofiler_SRCS += profiler/go_names.c
+libprofiler_SRCS += profiler/hottest.c
 libprofiler_SRCS += profiler/inlined.c
 libprofiler_SRCS += profiler/jit_maps.c
 libprofiler_SRCS += profiler/learn_queue.c

@@ -33,6 +33,10 @@ const struct conf_opt profiler_options[] = {
 	ROW("profiles.spool", CONF_STRING, profiles_spool, "",
 	    "As ceemsd's child: the folder that profiles are written to, from which "
 	    "ceems-courier sends them."),
+	ROW("hot.page", CONF_STRING, hot_page, "",
+	    "As ceemsd's child: the file that functions are written to of steps that "
+	    "asked for a report.",
+	    .flags = CONF_HIDDEN),
 	ROW("link.fd", CONF_U64, link_fd, "0",
 	    "The socket to ceemsd, which starts ceems-profiler with it; 0: none, it "
 	    "samples --cgroup.",

@@ -18,7 +18,7 @@ struct options {
 	uint64_t duration_ms, hz;
 	uint64_t link_fd, opener_fd; /* 0: not ceemsd's child */
 	uint64_t interval_ms, memory_bytes;
-	char *profiles_spool, *cluster, *hostname, *path_cgroupfs;
+	char *hot_page, *profiles_spool, *cluster, *hostname, *path_cgroupfs;
 };
 
 extern const struct conf_opt profiler_options[];

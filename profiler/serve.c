@@ -9,11 +9,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
 #include "lib/log.h"
+#include "lib/parse.h"
 #include "lib/records/child_msg.h"
 #include "profiler/output.h"
 #include "profiler/pprof.h"
@@ -34,14 +36,15 @@ struct server {
 	struct output output;
 	uint64_t dropped, said_ns;
 	uint64_t told; /* profile_step.serial */
-	struct log_repeat log;
+	struct log_repeat log, page_log;
+	int page; /* -1: none */
 };
 
 static void keep_stack(void *arg, const struct session_stack *stack)
 {
 	struct server *s = arg;
 
-	step_profiles_add(&s->steps, stack);
+	step_profiles_add(&s->steps, stack, session_modules(s->session));
 }
 
 /* ---- a profile ------------------------------------------------------------------- */
@@ -116,6 +119,45 @@ static void finish_step(struct server *s, struct step_profile *p)
 			 err.text);
 	s->dropped += p->dropped;
 	step_profiles_next(&s->steps, p, clock_boottime_ns(), clock_realtime_ns());
+}
+
+/* ---- the page of hot functions ----------------------------------------------------
+ */
+
+static void write_page_row(struct server *s, uint32_t at, const struct step_profile *p)
+{
+	struct hot_page_row row = {.step = p->step.step,
+				   .stepd_pid = p->step.stepd_pid,
+				   .hz = p->step.hz,
+				   .read_ns = clock_boottime_ns()};
+
+	if (parse_u32(p->step.unit, &row.job) < 0)
+		return;
+	hottest_fill(p->hottest, session_modules(s->session), &row);
+	int rc = hot_page_write(s->page, at, &row);
+	if (rc < 0 && log_repeat_due(&s->page_log, clock_boottime_ns()))
+		log_warn("%s: %s: --ceems-report does not say which functions are hot",
+			 s->options->hot_page, strerror(-rc));
+}
+
+static void write_due_page_rows(struct server *s)
+{
+	struct step_profile *p;
+
+	while (s->page >= 0 &&
+	       (p = step_profiles_page_due(&s->steps, clock_boottime_ns())))
+		write_page_row(s, (uint32_t)(p - s->steps.all) % HOT_PAGE_ROWS, p);
+}
+
+static void open_page(struct server *s)
+{
+	struct err err;
+
+	s->page = *s->options->hot_page ? hot_page_open(s->options->hot_page, &err)
+					: -ENOENT;
+	if (*s->options->hot_page && s->page < 0)
+		log_warn("%s: --ceems-report does not say which functions are hot",
+			 err.text);
 }
 
 /* ---- what ceemsd tells and is told ----------------------------------------------- */
@@ -240,6 +282,7 @@ static void run_server(struct server *s)
 		if (told)
 			there = take_told(s);
 		session_work(s->session);
+		write_due_page_rows(s);
 		finish_due(s);
 		say_counts(s);
 	}
@@ -289,7 +332,10 @@ enum program_status serve_daemon(const struct options *o, struct reader *reader)
 		log_error("%s", err.text);
 		return PROGRAM_CANNOT;
 	}
+	open_page(s);
 	run_server(s);
+	if (s->page >= 0)
+		close(s->page);
 	output_close(&s->output);
 	session_free(s->session);
 	step_profiles_free(&s->steps);

@@ -2,12 +2,15 @@
 #include "profiler/step_profiles.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
 #include "profiler/session.h"
 
 #define HZ_MAX 1000u
+#define PAGE_LEAST_NS (200 * NSEC_PER_MSEC)
+#define PAGE_MOST_NS (2 * NSEC_PER_SEC)
 #define CUT_FRAMES 16u /* of a stack, where there is little room */
 
 static struct step_profile *find_step(struct step_profiles *p, uint64_t key)
@@ -48,6 +51,11 @@ int step_profiles_told(struct step_profiles *p, const struct profile_step *told,
 		.step = *told,
 		.begin_ns = realtime_ns,
 		.due_ns = now_ns + p->interval_ns,
+		.hottest = told->stepd_pid && p->count <= HOT_PAGE_ROWS
+				   ? calloc(1, sizeof(struct hottest))
+				   : NULL,
+		.told_ns = now_ns,
+		.page_ns = now_ns + PAGE_LEAST_NS,
 	};
 	return 1;
 }
@@ -92,7 +100,24 @@ static int add_to_step(struct step_profiles *p, struct step_profile *s,
 	return rc;
 }
 
-void step_profiles_add(struct step_profiles *p, const struct session_stack *stack)
+/* Often at first, so that a short step has one */
+struct step_profile *step_profiles_page_due(struct step_profiles *p, uint64_t now_ns)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct step_profile *s = &p->all[i];
+		if (!s->hottest || !s->hottest->samples || s->page_ns > now_ns)
+			continue;
+		uint64_t wait_ns = (now_ns - s->told_ns) / 8;
+		if (wait_ns < PAGE_LEAST_NS)
+			wait_ns = PAGE_LEAST_NS;
+		s->page_ns = now_ns + (wait_ns < PAGE_MOST_NS ? wait_ns : PAGE_MOST_NS);
+		return s;
+	}
+	return NULL;
+}
+
+void step_profiles_add(struct step_profiles *p, const struct session_stack *stack,
+		       const struct modules *m)
 {
 	struct step_profile *s = NULL;
 
@@ -105,6 +130,8 @@ void step_profiles_add(struct step_profiles *p, const struct session_stack *stac
 		return;
 	}
 	s->samples++;
+	if (s->hottest)
+		hottest_add(s->hottest, stack, m);
 	if (add_to_step(p, s, stack) < 0)
 		s->dropped++;
 }
@@ -124,6 +151,7 @@ void step_profiles_next(struct step_profiles *p, struct step_profile *s,
 	p->bytes -= raw_stacks_bytes(&s->stacks);
 	raw_stacks_free(&s->stacks);
 	if (s->ended) {
+		free(s->hottest);
 		*s = p->all[--p->count];
 		return;
 	}
@@ -158,8 +186,10 @@ uint32_t step_profiles_since_s(const struct step_profiles *p)
 
 void step_profiles_free(struct step_profiles *p)
 {
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
 		raw_stacks_free(&p->all[i].stacks);
+		free(p->all[i].hottest);
+	}
 	p->count = 0;
 	p->bytes = 0;
 }

@@ -8,6 +8,7 @@
 
 #include "lib/records/profile_sample.h"
 #include "lib/records/profile_step.h"
+#include "profiler/hottest.h"
 #include "profiler/raw_stacks.h"
 
 struct session_stack;
@@ -20,6 +21,8 @@ struct step_profile {
 	uint64_t due_ns;   /* CLOCK_BOOTTIME */
 	bool ended;
 	uint64_t samples, dropped; /* of the interval; dropped: there was no room */
+	struct hottest *hottest;   /* NULL: no report is asked for, or no memory */
+	uint64_t told_ns, page_ns; /* CLOCK_BOOTTIME: since when, and when next */
 };
 
 struct step_profiles {
@@ -36,7 +39,11 @@ int step_profiles_told(struct step_profiles *p, const struct profile_step *told,
 		       uint64_t now_ns, uint64_t realtime_ns);
 size_t step_profiles_groups(const struct step_profiles *p,
 			    struct profile_group ret[PROFILE_GROUPS_MAX]);
-void step_profiles_add(struct step_profiles *p, const struct session_stack *stack);
+void step_profiles_add(struct step_profiles *p, const struct session_stack *stack,
+		       const struct modules *m);
+/* One whose row of the page of hot functions is to be written again, where it is the
+ * step's number of all; NULL: none */
+struct step_profile *step_profiles_page_due(struct step_profiles *p, uint64_t now_ns);
 /* One whose interval is over, or that has ended; NULL: none */
 struct step_profile *step_profiles_due(struct step_profiles *p, uint64_t now_ns);
 /* After its profile was written: the next interval, or its end */

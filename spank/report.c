@@ -415,6 +415,23 @@ static void put_cycles(struct buf *b, const struct step_report *r)
 	buf_putc(b, '\n');
 }
 
+static uint64_t hot_permille(const struct hot_page_row *hot, uint32_t i)
+{
+	return scale_u64(hot->functions[i].samples, 1000, hot->samples);
+}
+
+static void put_functions(struct buf *b, const struct hot_page_row *hot)
+{
+	const char *before = "  functions  ";
+
+	for (uint32_t i = 0; hot->samples && i < hot->count; i++) {
+		buf_puts(b, before);
+		put_short(b, hot_permille(hot, i), 1);
+		buf_printf(b, " %%  %s\n", hot->functions[i].name);
+		before = "             ";
+	}
+}
+
 void report_text(const struct step_report *r, struct buf *b)
 {
 	char name[16];
@@ -430,6 +447,7 @@ void report_text(const struct step_report *r, struct buf *b)
 	put_step_counts(b, &r->counts);
 	put_cycles(b, r);
 	put_gpus(b, r);
+	put_functions(b, &r->hot);
 	put_energy(b, &r->energy);
 	if (report_hint(r) != HINT_NONE) {
 		buf_puts(b, "  hint       ");
@@ -555,6 +573,23 @@ static void json_counts(struct buf *b, const struct step_counts *c)
 	buf_putc(b, '}');
 }
 
+/* Only where the step asked for a profile */
+static void json_functions(struct buf *b, const struct hot_page_row *hot)
+{
+	if (!hot->samples || !hot->hz)
+		return;
+	put_scaled(b, "sampled_cpu_seconds", true,
+		   scale_u64(hot->samples, 1000, hot->hz), 3);
+	put_bill_key(b, "functions");
+	for (uint32_t i = 0; i < hot->count; i++) {
+		buf_puts(b, i ? ",{\"self\":" : "[{\"self\":");
+		buf_put_scaled(b, hot_permille(hot, i), 3);
+		put_bill_text(b, "name", hot->functions[i].name);
+		buf_putc(b, '}');
+	}
+	buf_puts(b, hot->count ? "]" : "[]");
+}
+
 void report_json(const struct step_report *r, struct buf *b)
 {
 	char name[16];
@@ -571,6 +606,7 @@ void report_json(const struct step_report *r, struct buf *b)
 		   r->memory_asked_bytes, 0);
 	put_scaled(b, "oom_kills", true, r->oom_kills, 0);
 	json_counts(b, &r->counts);
+	json_functions(b, &r->hot);
 	json_energy(b, &r->energy);
 	auto_buf struct buf hint = BUF_INIT;
 	put_hint(&hint, r);

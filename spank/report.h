@@ -8,11 +8,12 @@
 #include "lib/buf.h"
 #include "lib/records/counts_page.h"
 #include "lib/records/energy_page.h"
+#include "lib/records/hot_page.h"
 
 /* What --ceems-report says at the end of a step. Pure: numbers in, text out; no Slurm,
- * no file. It contains nothing from the job (names, environment), and names from the
- * energy page are reduced to letters, digits and "._-", so it cannot control a
- * terminal. */
+ * no file. It contains nothing from the job (names, environment) but names of
+ * functions, which are printable ASCII, and names from the energy page are reduced to
+ * letters, digits and "._-", so it cannot control a terminal. */
 
 /* Written to a pipe whole or not at all (PIPE_BUF) */
 #define REPORT_MAX 4096u
@@ -51,6 +52,7 @@ struct step_report {
 	uint64_t memory_asked_bytes; /* on this node, 0: no limit was requested */
 	uint64_t oom_kills;
 	struct step_counts counts; /* of a moment before */
+	struct hot_page_row hot;   /* likewise; samples 0: none are known */
 	bool has_gpus;
 	struct step_report_energy energy;
 };

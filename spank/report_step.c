@@ -57,17 +57,38 @@ static void take_energy(const struct step *s, uint32_t job,
 		report_no_energy(ret, rc);
 }
 
+static bool path_beside_ring(const struct step *s, const char *name, char *ret,
+			     size_t size)
+{
+	const char *slash = strrchr(s->policy->ring, '/');
+	int n = snprintf(ret, size, "%.*s/%s", (int)(slash - s->policy->ring),
+			 s->policy->ring, name);
+
+	return n > 0 && (size_t)n < size;
+}
+
+/* ceems-profiler writes them beside the ring, of steps that asked for a profile. */
+static void take_functions(const struct step *s, uint32_t job, uint64_t now_ns,
+			   struct hot_page_row *ret)
+{
+	char path[RING_PATH_MAX + 8];
+	struct err err = {""};
+
+	if (!s->record.profile_hz || !path_beside_ring(s, "hot", path, sizeof(path)))
+		return;
+	if (hot_page_find(path, job, s->record.step, s->record.stepd_pid, now_ns, ret,
+			  &err) < 0)
+		slurm_debug("ceems: %s", err.text);
+}
+
 /* ceemsd writes them beside the ring, if the site counts them. */
 static void take_counts(const struct step *s, uint32_t job, uint64_t now_ns,
 			struct step_counts *ret)
 {
-	const char *slash = strrchr(s->policy->ring, '/');
 	char path[RING_PATH_MAX + 8];
 	struct err err = {""};
-	int n = snprintf(path, sizeof(path), "%.*s/counts",
-			 (int)(slash - s->policy->ring), s->policy->ring);
 
-	if (n < 0 || (size_t)n >= sizeof(path))
+	if (!path_beside_ring(s, "counts", path, sizeof(path)))
 		return;
 	if (counts_page_find(path, job, s->record.step, s->record.stepd_pid, now_ns,
 			     ret, &err) < 0)
@@ -119,6 +140,7 @@ static void take_report(const struct step *s, spank_t sp, struct step_report *re
 	};
 	take_energy(s, ret->job, &now, &ret->energy);
 	take_counts(s, ret->job, now_ns, &ret->counts);
+	take_functions(s, ret->job, now_ns, &ret->hot);
 }
 
 /* ---- the user's stderr ----------------------------------------------------------- */

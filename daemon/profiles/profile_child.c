@@ -18,6 +18,8 @@
 #include "lib/cleanup.h"
 #include "lib/conf/program.h"
 #include "lib/exec.h"
+#include "lib/log.h"
+#include "lib/records/hot_page.h"
 
 #define OPENER_FD 3
 #define END_MS 1000u
@@ -79,8 +81,26 @@ int profile_opener_start(const struct options *o, struct profile_opener *ret,
 	return 0;
 }
 
+/* Where the plugin looks for it (spank/report_step.c); "": there is none. */
+static void make_hot_page(const struct options *o, uid_t uid, gid_t gid, char *ret,
+			  size_t size)
+{
+	struct err err = {"its path is too long"};
+	int n = snprintf(ret, size, "%s/hot", o->path_rundir);
+	auto_close int fd =
+		n > 0 && (size_t)n < size ? hot_page_create(ret, &err) : -ENAMETOOLONG;
+
+	if (fd >= 0 && (uid == (uid_t)-1 || fchown(fd, uid, gid) == 0))
+		return;
+	if (fd >= 0)
+		(void)err_set(&err, -errno, "change owner: %s", strerror(errno));
+	log_warn("%s/hot: %s: --ceems-report does not say which functions are hot",
+		 o->path_rundir, err.text);
+	*ret = '\0';
+}
+
 static int fill_profiler_args(const struct options *o, const char *hostname,
-			      struct conf_list *ret)
+			      const char *hot_page, struct conf_list *ret)
 {
 	char cluster[CLUSTER_NAME_MAX];
 	auto_buf struct buf b = BUF_INIT;
@@ -92,7 +112,8 @@ static int fill_profiler_args(const struct options *o, const char *hostname,
 	buf_printf(&b, "--profiling.memory=%" PRIu64 "B\n", o->profiling_memory);
 	buf_printf(&b, "--profiling.interval=%" PRIu64 "ms\n",
 		   o->profiling_interval_ms);
-	buf_printf(&b, "--profiles.spool=%s\n", o->profiles_spool);
+	buf_printf(&b, "--profiles.spool=%s\n--hot.page=%s\n", o->profiles_spool,
+		   hot_page);
 	if (buf_error(&b))
 		return buf_error(&b);
 	buf_putc(&b, '\0');
@@ -103,15 +124,16 @@ static int fill_profiler_args(const struct options *o, const char *hostname,
 	return rc;
 }
 
-int profile_child_new(const struct options *o, const char *hostname,
-		      struct profile_opener *opener, struct child_link **ret,
+int profile_child_new(const struct options *o, const char *hostname, uid_t uid,
+		      gid_t gid, struct profile_opener *opener, struct child_link **ret,
 		      struct err *err)
 {
 	struct conf_list args = {0};
-	char path[4096];
+	char path[4096], hot_page[4096];
 
 	exec_beside(o->profiler_path, "ceems-profiler", path, sizeof(path));
-	int rc = fill_profiler_args(o, hostname, &args);
+	make_hot_page(o, uid, gid, hot_page, sizeof(hot_page));
+	int rc = fill_profiler_args(o, hostname, hot_page, &args);
 	if (rc == 0)
 		rc = child_link_new("profiler", path, &args, ret, err);
 	else

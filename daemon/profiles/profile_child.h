@@ -19,10 +19,10 @@ struct profile_opener {
  * -ENOENT: there is no such program. */
 int profile_opener_start(const struct options *o, struct profile_opener *ret,
 			 struct err *err);
-/* Prepares ceems-profiler, which is started without privileges, and gives it the
- * socket. */
-int profile_child_new(const struct options *o, const char *hostname,
-		      struct profile_opener *opener, struct child_link **ret,
+/* Prepares ceems-profiler, which is started without privileges as uid (-1: as we are),
+ * and gives it the socket and the page of hot functions (lib/records/hot_page.h). */
+int profile_child_new(const struct options *o, const char *hostname, uid_t uid,
+		      gid_t gid, struct profile_opener *opener, struct child_link **ret,
 		      struct err *err);
 /* After child_link_free(), which makes it end */
 void profile_opener_end(struct profile_opener *p);

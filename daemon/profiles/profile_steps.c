@@ -156,6 +156,8 @@ static void tell_start(struct profile_steps *p, struct told_step *t, uint32_t i,
 			 .step = s->step,
 			 .restarts = u->restarts},
 	};
+	if (u->flags & (RECORD_REPORT_TEXT | RECORD_REPORT_JSON))
+		t->step.stepd_pid = s->stepd_pid;
 	memcpy(t->step.unit, u->id, sizeof(t->step.unit));
 	memcpy(t->step.node, u->node, sizeof(t->step.node));
 	p->told_count++;

@@ -51,7 +51,9 @@ is "nothing calls it and no clock runs while nobody asked" "$(holders)" 0
 as_user() { local u=$1; shift; $rig enter "$SLURM" "$u" "$@"; }
 user() { getent passwd | awk -F: -v not="${1:-}" '$3 >= 1 && $3 < 65534 && $1 != not { print $1; exit }'; }
 one=$(user) two=$(user "$one")
-srun -J first --ceems-profile=97 "$JOBS/asks" 2 >/dev/null 2>&1
+srun -J first --ceems-profile=97 --ceems-report "$JOBS/asks" 2 >"$SCRATCH/first" 2>&1
+cp "$JOBS/asks" "$JOBS/stripped" && strip "$JOBS/stripped"
+srun -J stripped --ceems-profile=97 --ceems-report=json "$JOBS/stripped" 1 >"$SCRATCH/stripped" 2>&1
 as_user "$two" srun -J silent --overlap "$JOBS/silent" 4 >/dev/null 2>&1 &
 silent=$!
 as_user "$one" srun -J asks --ceems-profile=500 "$JOBS/asks" 8 >"$SCRATCH/asks" 2>&1 &
@@ -67,10 +69,12 @@ id() { unit "$1" '.[0].id'; }
 has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$SCRATCH/pushed")" -ge 1 ]; }
 ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
 ok "so has a job of a second" wait_for 20 has "$(id brief)"
-is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
+is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id stripped)" "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
 is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
 	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
 stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
+like "its report has the hottest functions" "$(cat "$SCRATCH/first")" 'functions  +[0-9.]+ %  asks_leaf'
+like "what has no name is a file and an address" "$(grep ceems_report "$SCRATCH/stripped" | jq -r '.functions[0].name')" '^\[stripped\+0x[0-9a-f]+\]$'
 like "its calls are there, to the program's start" "$(stacks asks)" '_start;.*;main;asks_mid;asks_leaf'
 is "no frame of the other's is" "$(jq -r '.stacks[].frames[]' "$SCRATCH/pushed" | grep -c silent_)" 0
 share() { stacks "$1" | awk -v p="$2" '{ all += $1 } index($2, p) { in_it += $1 } END { printf "%d", 100 * in_it / all }'; }

@@ -121,6 +121,21 @@ static void energy_comes_per_domain_with_its_source_and_grams(void **state)
 	check("parts", &r);
 }
 
+static void hot_functions_are_told_with_their_shares(void **state)
+{
+	(void)state;
+	struct step_report r = plain_step();
+	r.hot = (struct hot_page_row){
+		.samples = 1046,
+		.hz = 100,
+		.count = 2,
+		.functions = {{.samples = 536, .name = "heat::relax"},
+			      {.samples = 9, .name = "[solver+0x1a40]"}}};
+	check("functions", &r);
+	r.hot.samples = 0;
+	text_lacks(&r, "functions");
+}
+
 static void counts_are_told_as_far_as_they_are_known(void **state)
 {
 	(void)state;
@@ -340,6 +355,11 @@ static void largest_numbers_fit_one_write(void **state)
 		memset(d->source, 'x', sizeof(d->source) - 1);
 		d->source[sizeof(d->source) - 1] = '\0';
 	}
+	r.hot.count = HOT_FUNCTIONS;
+	for (int i = 0; i < (int)HOT_FUNCTIONS; i++) {
+		memset(r.hot.functions[i].name, '"', HOT_NAME_BYTES);
+		r.hot.functions[i].name[HOT_NAME_BYTES - 1] = '\0';
+	}
 	memset(r.energy.emission_provider, 'x', ENERGY_PAGE_SOURCE_MAX);
 	r.energy.emission_provider[ENERGY_PAGE_SOURCE_MAX - 1] = '\0';
 	for (int json = 0; json < 2; json++) {
@@ -400,6 +420,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(energy_comes_per_domain_with_its_source_and_grams),
+		cmocka_unit_test(hot_functions_are_told_with_their_shares),
 		cmocka_unit_test(counts_are_told_as_far_as_they_are_known),
 		cmocka_unit_test(cycles_are_told_with_what_they_cover),
 		cmocka_unit_test(gpus_are_told_as_far_as_they_were_read),

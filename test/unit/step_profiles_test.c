@@ -9,6 +9,7 @@
 #include "test/unit/unit.h"
 
 static struct step_profiles p;
+static const struct modules no_modules;
 
 static int begin(void **state)
 {
@@ -45,7 +46,7 @@ static void add(uint64_t cgroup, uint32_t frames, uint64_t which)
 	s.count = frames;
 	for (uint32_t i = 0; i < frames; i++)
 		s.frames[i] = FRAME(1, which * 1000 + i);
-	step_profiles_add(&p, &s);
+	step_profiles_add(&p, &s, &no_modules);
 }
 
 static void a_step_is_sampled_from_its_start_until_its_profile_is_written(void **state)
@@ -136,6 +137,34 @@ static void where_there_is_no_room_the_oldest_profile_loses_detail(void **state)
 	assert_true(p.all[0].stacks.frame_count <= p.all[0].stacks.count * 100);
 }
 
+static void its_hottest_places_are_told_by_file_and_address(void **state)
+{
+	struct module file = {.name = (char *)"solver", .fd = -1};
+	struct modules m = {.all = &file, .count = 1};
+	struct profile_step told = step_of(1, 97);
+	struct session_stack s = {.cgroup = 1001, .count = 1};
+	struct hot_page_row row = {0};
+	(void)state;
+
+	told.stepd_pid = 5;
+	assert_int_equal(step_profiles_told(&p, &told, 0, 0), 1);
+	assert_null(step_profiles_page_due(&p, NSEC_PER_SEC)); /* nothing yet */
+	for (uint64_t i = 0; i < 100000; i++) {
+		/* one address in half of the samples, among many */
+		s.frames[0] = FRAME(0, i % 2 ? 0x40 : 0x1000 + i * 16);
+		step_profiles_add(&p, &s, &m);
+	}
+	struct step_profile *due = step_profiles_page_due(&p, NSEC_PER_SEC);
+	assert_non_null(due);
+	assert_null(step_profiles_page_due(&p, NSEC_PER_SEC));
+	hottest_fill(due->hottest, &m, &row);
+	assert_int_equal(row.samples, 100000);
+	assert_int_equal(row.count, HOT_FUNCTIONS);
+	assert_string_equal(row.functions[0].name, "[solver+0x40]");
+	assert_int_equal(row.functions[0].samples, 50000);
+	assert_true(row.functions[1].samples < 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +180,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			where_there_is_no_room_the_oldest_profile_loses_detail, begin,
 			end),
+		cmocka_unit_test_setup_teardown(
+			its_hottest_places_are_told_by_file_and_address, begin, end),
 	};
 	return cmocka_run_group_tests_name("step_profiles_test", tests, NULL, NULL);
 }
