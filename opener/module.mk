@@ -10,6 +10,7 @@ libopener_SRCS += opener/groups.c
 libopener_SRCS += opener/hardware.c
 libopener_SRCS += opener/hardware_events.c
 libopener_SRCS += opener/io.c
+libopener_SRCS += opener/kernel_name.c
 libopener_SRCS += opener/limits.c
 libopener_SRCS += opener/load.c
 libopener_SRCS += opener/net.c
@@ -21,6 +22,7 @@ libopener_SRCS += opener/profile_serve.c
 libopener_SRCS += opener/profile_worker.c
 $(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h
 $(OBJ)/opener/io.o $(OBJ)/pic/opener/io.o: $(BUILD)/bpf/io.skel.h
+$(OBJ)/opener/kernel_name.o $(OBJ)/pic/opener/kernel_name.o: $(BUILD)/bpf/kernel_name.skel.h
 $(OBJ)/opener/net.o $(OBJ)/pic/opener/net.o: $(BUILD)/bpf/net.skel.h
 $(OBJ)/opener/perf.o $(OBJ)/pic/opener/perf.o: $(BUILD)/bpf/perf.skel.h
 $(OBJ)/opener/profile.o $(OBJ)/pic/opener/profile.o: $(BUILD)/bpf/profile.skel.h

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "lib/fd_pass.h"
+#include "opener/kernel_name.h"
 #include "opener/profile.h"
 #include "opener/profile_worker.h"
 
@@ -19,6 +20,7 @@ struct profile_server {
 	bool by_cpuacct;
 	struct profile profile;
 	struct profile_worker worker;
+	struct kernel_namer namer;
 };
 
 static bool is_power_of_two(uint32_t n)
@@ -86,6 +88,10 @@ static int answer_request(struct profile_server *s, const struct profile_request
 		profile_worker_ask(&s->worker, r, &a, &own[0]);
 		a.fds = own[0] >= 0;
 		break;
+	case PROFILE_REQUEST_KERNEL_NAME:
+		a.rc = kernel_namer_find(&s->namer, r->start, a.text, sizeof(a.text),
+					 &err);
+		break;
 	default:
 		a.rc = err_set(&err, -EINVAL, "no such request");
 	}
@@ -126,5 +132,6 @@ int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process)
 	}
 	profile_worker_end(&s.worker);
 	profile_close(&s.profile);
+	kernel_namer_close(&s.namer);
 	return rc;
 }

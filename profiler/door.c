@@ -156,6 +156,19 @@ int door_unload(struct door *d, struct err *err)
 	return ask_opener(d, &r, 0, fds, &a, err);
 }
 
+int door_kernel_name(struct door *d, uint64_t address, char *ret, struct err *err)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_KERNEL_NAME,
+				    .start = address};
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	int rc = ask_opener(d, &r, 0, fds, &a, err);
+
+	if (rc == 0)
+		memcpy(ret, a.text, sizeof(a.text));
+	return rc;
+}
+
 int door_maps(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err)
 {
 	struct profile_request r = {.kind = PROFILE_REQUEST_MAPS, .pid = pid};

@@ -33,6 +33,9 @@ int door_watch(struct door *d, int *fds, struct err *err);
 /* The descriptor that keeps the clocks */
 int door_ticks(struct door *d, uint32_t hz, struct err *err);
 int door_unload(struct door *d, struct err *err);
+/* What the kernel's function at an address is called; ret[PROFILE_REQUEST_TEXT_BYTES].
+ * -ENOENT: there is none; others but -EAGAIN and -ETIMEDOUT: it does not say. */
+int door_kernel_name(struct door *d, uint64_t address, char *ret, struct err *err);
 /* A copy of /proc/PID/maps of a process below a unit's control group, and
  * whose it is: a descriptor */
 int door_maps(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err);

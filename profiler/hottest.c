@@ -43,8 +43,6 @@ void hottest_add(struct hottest *h, const struct session_stack *stack,
 	if (!stack->count)
 		return;
 	uint64_t frame = stack->frames[0];
-	if (FRAME_MODULE(frame) == FRAME_KERNEL)
-		frame = FRAME(FRAME_KERNEL, 0);
 	uint64_t python = is_in_python(m, frame) ? innermost_python(stack) : 0;
 	uint64_t hash = (frame ^ python << 7) * UINT64_C(0x9e3779b97f4a7c15);
 	h->samples++;
@@ -99,12 +97,18 @@ static void name_hot_place(struct modules *m, const struct hot_place *p, bool as
 			   char ret[HOT_NAME_BYTES])
 {
 	unsigned module = FRAME_MODULE(p->frame);
+	struct name_list list = {0};
 	const char *jit = NULL;
 
 	if (module == FRAME_JIT)
 		jit = jit_maps_name(&m->jit, (uint32_t)FRAME_OFFSET(p->frame));
+	if (module == FRAME_KERNEL && ask)
+		(void)kernel_names_find(&m->kernel, &m->names, FRAME_OFFSET(p->frame),
+					&list);
+	else if (module == FRAME_KERNEL)
+		(void)name_cache_find(&m->names, module, FRAME_OFFSET(p->frame), &list);
 	if (module == FRAME_KERNEL)
-		copy_hot_name(ret, "[kernel]");
+		copy_hot_name(ret, list.count ? list.names[0] : "[kernel]");
 	else if (module < m->count && m->all[module].name)
 		name_program_frame(m, p, ask, ret);
 	else
@@ -143,7 +147,8 @@ static bool needs_asking(const struct modules *m, uint64_t frame)
 {
 	struct name_list list;
 
-	return FRAME_MODULE(frame) < m->count &&
+	return (FRAME_MODULE(frame) < m->count ||
+		FRAME_MODULE(frame) == FRAME_KERNEL) &&
 	       !name_cache_find(&m->names, FRAME_MODULE(frame), FRAME_OFFSET(frame),
 				&list);
 }

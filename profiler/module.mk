@@ -22,6 +22,7 @@ libprofiler_SRCS += profiler/go_names.c
 libprofiler_SRCS += profiler/hottest.c
 libprofiler_SRCS += profiler/inlined.c
 libprofiler_SRCS += profiler/jit_maps.c
+libprofiler_SRCS += profiler/kernel_names.c
 libprofiler_SRCS += profiler/learn_queue.c
 libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/name_cache.c

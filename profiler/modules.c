@@ -33,7 +33,7 @@ void modules_free(struct modules *m)
 	name_cache_free(&m->names);
 	python_codes_free(&m->codes);
 	jit_maps_free(&m->jit, m->reader);
-	*m = (struct modules){.reader = m->reader};
+	*m = (struct modules){.reader = m->reader, .kernel = m->kernel};
 }
 
 static bool is_key(const struct module *o, const struct module_key *key)

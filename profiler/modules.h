@@ -10,6 +10,7 @@
 #include "lib/records/profile_request.h"
 #include "lib/records/profile_sample.h"
 #include "profiler/jit_maps.h"
+#include "profiler/kernel_names.h"
 #include "profiler/name_cache.h"
 #include "profiler/python_codes.h"
 #include "profiler/reader.h"
@@ -50,6 +51,7 @@ struct modules {
 	struct profile_module *told;    /* [PROFILE_MODULES_MAX] */
 	struct profile_python *pythons; /* [PROFILE_PYTHONS_MAX] */
 	struct name_cache names;
+	struct kernel_names kernel;
 	uint32_t python_count;
 	struct python_codes codes;
 	struct jit_maps jit;

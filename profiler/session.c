@@ -401,6 +401,7 @@ int session_new(const struct session_config *c, struct session **ret, struct err
 		return err_set(err, -ENOMEM, "out of memory");
 	s->config = *c;
 	s->modules.reader = c->reader;
+	s->modules.kernel.door = c->door;
 	s->fds[0] = s->watches[0] = s->ticks = -1;
 	*ret = s;
 	return 0;

@@ -117,9 +117,25 @@ static int add_native_frame(struct stacks *s, struct buf *scratch,
 	/* of a stripped interpreter: all at its innermost frame */
 	if (!f->loops && f->python < f->end && is_of_python(frame, m))
 		return add_python_frames(s, scratch, f, true, m);
-	if (FRAME_MODULE(frame) != FRAME_KERNEL)
-		return add_program_frame(s, scratch, frame, m);
-	return 0;
+	return add_program_frame(s, scratch, frame, m);
+}
+
+/* Those that have no names are one frame. */
+static int add_kernel_frames(struct stacks *s, struct buf *scratch, const uint64_t **at,
+			     const uint64_t *end, struct modules *m)
+{
+	struct name_list list;
+	bool nameless = false;
+	int rc = 0;
+
+	for (; rc == 0 && *at < end && FRAME_MODULE(**at) == FRAME_KERNEL; ++*at) {
+		bool named = kernel_names_find(&m->kernel, &m->names,
+					       FRAME_OFFSET(**at), &list);
+		if (named || !nameless)
+			rc = add_text(s, scratch, named ? list.names[0] : "[kernel]");
+		nameless = !named;
+	}
+	return rc;
 }
 
 static int add_frames(struct stacks *s, const uint64_t *frames, uint32_t count,
@@ -133,11 +149,11 @@ static int add_frames(struct stacks *s, const uint64_t *frames, uint32_t count,
 	     f.python > frames && FRAME_MODULE(f.python[-1]) == FRAME_PYTHON;)
 		f.python--;
 	const uint64_t *native_end = f.python;
-	for (const uint64_t *k = frames; k < native_end && f.python < f.end; k++)
-		f.loops = f.loops || is_loop_frame(*k, m);
-	if (count && FRAME_MODULE(frames[0]) == FRAME_KERNEL)
-		rc = add_text(s, &scratch, "[kernel]");
-	for (const uint64_t *k = frames; k < native_end && rc == 0; k++)
+	for (const uint64_t *n = frames; n < native_end && f.python < f.end; n++)
+		f.loops = f.loops || is_loop_frame(*n, m);
+	const uint64_t *k = frames;
+	rc = add_kernel_frames(s, &scratch, &k, native_end, m);
+	for (; k < native_end && rc == 0; k++)
 		rc = add_native_frame(s, &scratch, &f, *k, m);
 	return rc < 0 ? rc : add_python_frames(s, &scratch, &f, true, m);
 }

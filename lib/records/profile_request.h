@@ -40,6 +40,9 @@ enum profile_request_kind {
 	 * of its own user's, no link, at most PROFILE_PERF_MAP_MAX: its descriptor, for
 	 * reading. Same wait. */
 	PROFILE_REQUEST_PERF_MAP,
+	/* What the kernel's function at address start is called: in text; none.
+	 * -ENOENT: there is none; other errors: this kernel does not say. */
+	PROFILE_REQUEST_KERNEL_NAME,
 	PROFILE_REQUEST_KINDS
 };
 
@@ -93,8 +96,9 @@ struct profile_reply {
 	uint32_t uid;       /* of MAPS and PERF_MAP: whose process it is */
 	uint32_t sees_maps; /* of LOAD: code that is mapped later is told of */
 	uint32_t unused;
-	struct profile_file file;              /* of FILE */
-	char text[PROFILE_REQUEST_TEXT_BYTES]; /* why not, on one line */
+	struct profile_file file; /* of FILE */
+	/* why not, on one line; of KERNEL_NAME the name */
+	char text[PROFILE_REQUEST_TEXT_BYTES];
 };
 
 #endif

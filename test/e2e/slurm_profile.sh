@@ -62,6 +62,7 @@ ok "when one asks the CPUs are looked at, as often as the site allows" wait_for 
 ok "by a program in the kernel" [ "$(holders)" -gt 0 ]
 wait $asks $silent
 srun -J brief --ceems-profile=97 "$JOBS/brief" 1 >/dev/null 2>&1
+srun -J kernel --ceems-profile=97 timeout 1 dd if=/dev/zero of=/dev/null bs=1M >/dev/null 2>&1
 ok "the jobs end" wait_for 60 no_job
 ok "no clock runs any more" wait_for 20 up 0
 scrape
@@ -69,7 +70,7 @@ id() { unit "$1" '.[0].id'; }
 has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$SCRATCH/pushed")" -ge 1 ]; }
 ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
 ok "so has a job of a second" wait_for 20 has "$(id brief)"
-is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id stripped)" "$(id asks)" "$(id brief)" | sort | paste -sd' ')"
+is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id stripped)" "$(id asks)" "$(id brief)" "$(id kernel)" | sort | paste -sd' ')"
 is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
 	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
 stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
@@ -77,6 +78,7 @@ like "its report has the hottest functions" "$(cat "$SCRATCH/first")" 'functions
 like "what has no name is a file and an address" "$(grep ceems_report "$SCRATCH/stripped" | jq -r '.functions[0].name')" '^\[stripped\+0x[0-9a-f]+\]$'
 like "its calls are there, to the program's start" "$(stacks asks)" '_start;.*;main;asks_mid;asks_leaf'
 is "no frame of the other's is" "$(jq -r '.stacks[].frames[]' "$SCRATCH/pushed" | grep -c silent_)" 0
+like "functions of the kernel have names" "$(stacks kernel)" 'do_syscall_64 \[kernel\];.*vfs_read \[kernel\]'
 share() { stacks "$1" | awk -v p="$2" '{ all += $1 } index($2, p) { in_it += $1 } END { printf "%d", 100 * in_it / all }'; }
 ok "nearly all of its time is in its own function ($(share asks asks_leaf) %)" [ "$(share asks asks_leaf)" -ge 90 ]
 seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }

@@ -97,6 +97,20 @@ static void what_is_not_on_the_list_is_refused(void **state)
 	stop(&w);
 }
 
+static void what_is_no_function_of_the_kernel_has_no_name(void **state)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_KERNEL_NAME};
+	struct world w;
+	(void)state;
+
+	start(&w, false);
+	/* -EPERM and the like: not root, or an old kernel */
+	assert_true(ask(&w, r) < 0);
+	r.start = 4096; /* a process's own */
+	assert_true(ask(&w, r) < 0);
+	stop(&w);
+}
+
 static void processes_of_no_unit_are_nobodys_business(void **state)
 {
 	struct profile_request r = {.kind = PROFILE_REQUEST_MAPS, .pid = 1};
@@ -258,6 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_on_the_list_is_refused),
+		cmocka_unit_test(what_is_no_function_of_the_kernel_has_no_name),
 		cmocka_unit_test(processes_of_no_unit_are_nobodys_business),
 		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
 		cmocka_unit_test(steps_machines_and_pods_are_units),
