@@ -101,24 +101,28 @@ static bool has_ended(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-/* The place of one that can be given up, or -EBUSY: too many have been. */
-static int find_place(struct profile_worker *w)
+/* The place of one of a user's that can be given up, or -EBUSY: too many have been. */
+static int find_place(struct profile_worker *w, uint32_t uid)
 {
+	unsigned of_user = 0;
 	int free = -EBUSY;
 
 	for (int i = 0; i < (int)WORKERS_STUCK_MAX; i++) {
-		if (w->stuck[i] && has_ended(w->stuck[i]))
-			w->stuck[i] = 0;
-		if (!w->stuck[i])
+		struct worker_stuck *s = &w->stuck[i];
+		if (s->pid && has_ended(s->pid))
+			s->pid = 0;
+		if (!s->pid)
 			free = i;
+		else if (s->uid == uid)
+			of_user++;
 	}
-	return free;
+	return of_user < WORKERS_STUCK_OF_USER ? free : -EBUSY;
 }
 
-static void give_worker_up(struct profile_worker *w)
+static void give_worker_up(struct profile_worker *w, uint32_t uid)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	int place = find_place(w);
+	int place = find_place(w, uid);
 
 	close(w->fd);
 	w->fd = -1;
@@ -129,7 +133,7 @@ static void give_worker_up(struct profile_worker *w)
 		nanosleep(&pause, NULL);
 	}
 	if (place >= 0)
-		w->stuck[place] = w->pid;
+		w->stuck[place] = (struct worker_stuck){w->pid, uid};
 }
 
 static int exchange_with_worker(struct profile_worker *w,
@@ -154,10 +158,19 @@ static int exchange_with_worker(struct profile_worker *w,
 	return good ? 0 : -EPIPE;
 }
 
+/* Whose process it is, which the kernel tells without waiting; 0 where it is gone */
+static uint32_t owner_of(const struct profile_worker *w, uint32_t pid)
+{
+	auto_close int process = profile_open_process(w->procfd, pid, NULL);
+
+	return process < 0 ? 0 : profile_owner(process);
+}
+
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,
 			struct profile_reply *a, int *ret_fd)
 {
-	int rc = find_place(w);
+	uint32_t uid = owner_of(w, r->pid);
+	int rc = find_place(w, uid);
 
 	*ret_fd = -1;
 	if (rc >= 0 && w->fd < 0)
@@ -166,8 +179,8 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 		rc = exchange_with_worker(w, r, a, ret_fd);
 	if (rc >= 0)
 		return;
-	if (w->fd >= 0)
-		give_worker_up(w);
+	if (w->fd >= 0 && rc != -EBUSY)
+		give_worker_up(w, uid);
 	a->rc = rc;
 	(void)snprintf(a->text, sizeof(a->text), "%s",
 		       rc == -EBUSY ? "too many files do not open" : strerror(-rc));
@@ -176,5 +189,5 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 void profile_worker_end(struct profile_worker *w)
 {
 	if (w->fd >= 0)
-		give_worker_up(w);
+		give_worker_up(w, 0);
 }

@@ -8,19 +8,26 @@
 #include "lib/records/profile_request.h"
 
 /* A process that opens what belongs to users: each of its calls may wait for ever for a
- * file server, so it has a deadline and is left behind. */
-#define WORKERS_STUCK_MAX 4u
+ * file server, so it has a deadline and is left behind. A user with
+ * WORKERS_STUCK_OF_USER of them is refused until one has ended, so that nobody's file
+ * server keeps others from their names. */
+#define WORKERS_STUCK_MAX 16u
+#define WORKERS_STUCK_OF_USER 2u
 
 struct profile_worker {
 	int procfd;       /* borrowed */
 	bool any_process; /* also one of no unit */
 	int fd;           /* -1: there is none */
 	pid_t pid;
-	/* killed, but in a call of the kernel that cannot be interrupted; 0: none */
-	pid_t stuck[WORKERS_STUCK_MAX];
+	/* killed, but in a call of the kernel that cannot be interrupted */
+	struct worker_stuck {
+		pid_t pid; /* 0: none */
+		uint32_t uid;
+	} stuck[WORKERS_STUCK_MAX];
 };
 
-/* Has the request done and fills the answer but its head; the descriptor, if rc is 0,
+/* -EBUSY: too many of the user's files, or of all, do not open.
+ * Has the request done and fills the answer but its head; the descriptor, if rc is 0,
  * goes to *ret_fd. Waits for PROFILE_REQUEST_OPEN_MS at most. */
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,
 			struct profile_reply *a, int *ret_fd);

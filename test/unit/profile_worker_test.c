@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of users that never open, on a file system whose server stands still
+ * (hung_fuse): whoever opens one cannot even be killed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "lib/fs.h"
+#include "opener/profile_worker.h"
+#include "test/unit/scratch.h"
+#include "test/unit/unit.h"
+
+enum { HUNG_USER = 1001, OTHER_USER = 1002 };
+
+static char proc[SCRATCH_PATH], mounted[SCRATCH_PATH + 8];
+static pid_t server;
+static struct profile_worker worker;
+
+static void put_text(const char *name, const char *text)
+{
+	char path[2 * SCRATCH_PATH];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", proc, name);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
+}
+
+/* A folder of /proc whose maps hang, or do not */
+static void make_process(const char *pid, uid_t uid, bool hangs)
+{
+	char path[2 * SCRATCH_PATH], target[2 * SCRATCH_PATH];
+
+	scratch_mkdir(proc, pid);
+	(void)snprintf(path, sizeof(path), "%s/%s/maps", proc, pid);
+	(void)snprintf(target, sizeof(target), "%s/program", mounted);
+	if (hangs)
+		assert_int_equal(symlink(target, path), 0);
+	else
+		put_text(path + strlen(proc) + 1, "");
+	(void)snprintf(path, sizeof(path), "%s/%s", proc, pid);
+	assert_int_equal(chown(path, uid, 0), 0);
+}
+
+static void run_server(void)
+{
+	const char *build = getenv("BUILD");
+	char program[512], trigger[2 * SCRATCH_PATH];
+
+	(void)snprintf(program, sizeof(program), "%s/hung_fuse",
+		       build ? build : "build");
+	(void)snprintf(trigger, sizeof(trigger), "%s/trigger", proc);
+	execl(program, program, "/bin/true", mounted, trigger, (char *)NULL);
+	_exit(127);
+}
+
+/* False: there is no FUSE here. */
+static bool start_server(void)
+{
+	int out[2];
+	char ready[8] = "";
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	server = fork();
+	if (server == 0) {
+		(void)dup2(out[1], STDOUT_FILENO);
+		run_server();
+	}
+	close(out[1]);
+	ssize_t n = read(out[0], ready, sizeof(ready));
+	close(out[0]);
+	return n > 0;
+}
+
+static int begin(void **state)
+{
+	char path[2 * SCRATCH_PATH];
+	struct stat st;
+	(void)state;
+
+	scratch_make(proc);
+	(void)snprintf(mounted, sizeof(mounted), "%s/mount", proc);
+	scratch_mkdir(proc, "mount");
+	worker = (struct profile_worker){.fd = -1, .any_process = true};
+	worker.procfd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (geteuid() != 0 || !start_server())
+		return 0;
+	(void)snprintf(path, sizeof(path), "%s/program", mounted);
+	assert_int_equal(stat(path, &st), 0); /* it works; from now on it does not */
+	put_text("trigger", "open");
+	return 0;
+}
+
+static int end(void **state)
+{
+	int status;
+	(void)state;
+
+	profile_worker_end(&worker);
+	if (server > 0) {
+		(void)kill(server, SIGKILL);
+		(void)waitpid(server, &status, 0);
+		(void)umount2(mounted, MNT_DETACH);
+	}
+	close(worker.procfd);
+	scratch_remove(proc);
+	return 0;
+}
+
+static int ask_for_maps(uint32_t pid)
+{
+	const struct profile_request r = {.kind = PROFILE_REQUEST_MAPS, .pid = pid};
+	struct profile_reply a = {0};
+	int fd = -1;
+
+	profile_worker_ask(&worker, &r, &a, &fd);
+	if (fd >= 0)
+		close(fd);
+	return a.rc;
+}
+
+static void one_users_hung_files_are_nobody_elses_trouble(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int rc, status;
+	(void)state;
+
+	make_process("71", HUNG_USER, true);
+	make_process("72", HUNG_USER, false);
+	make_process("81", OTHER_USER, false);
+	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK) < 0)
+		skip();
+	for (unsigned i = 0; i < WORKERS_STUCK_OF_USER; i++)
+		assert_int_equal(ask_for_maps(71), -ETIMEDOUT);
+	/* at once, also for those that would open */
+	assert_int_equal(ask_for_maps(71), -EBUSY);
+	assert_int_equal(ask_for_maps(72), -EBUSY);
+	assert_int_equal(ask_for_maps(81), 0);
+	/* the server is gone: who waited for it can end */
+	assert_int_equal(kill(server, SIGKILL), 0);
+	assert_int_equal(waitpid(server, &status, 0), server);
+	server = -1;
+	for (int i = 0; (rc = ask_for_maps(72)) == -EBUSY && i < 3000; i++)
+		nanosleep(&pause, NULL);
+	assert_int_equal(rc, 0);
+	(void)umount2(mounted, MNT_DETACH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			one_users_hung_files_are_nobody_elses_trouble, begin, end),
+	};
+	return cmocka_run_group_tests_name("profile_worker_test", tests, NULL, NULL);
+}
