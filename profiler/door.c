@@ -12,6 +12,8 @@
 #include "lib/fd_pass.h"
 #include "lib/log.h"
 
+#define MEANWHILE_MS 20
+
 static void close_fds(int *fds, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -54,8 +56,12 @@ static int await_reply(struct door *d, struct profile_reply *a, int *fds,
 	for (;;) {
 		struct pollfd p = {.fd = d->link, .events = POLLIN};
 		uint64_t now = clock_boottime_ns();
-		int rc = now < until ? poll(&p, 1, (int)((until - now) / NSEC_PER_MSEC))
-				     : 0;
+		int rc = now < until ? poll(&p, 1, MEANWHILE_MS) : 0;
+		if (rc == 0 && now < until) {
+			if (d->meanwhile)
+				d->meanwhile(d->meanwhile_arg);
+			continue;
+		}
 		if (rc < 0 && errno == EINTR)
 			continue;
 		if (rc <= 0)

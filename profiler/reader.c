@@ -14,8 +14,8 @@
 #include "profiler/file_reader.h"
 #include "profiler/fork_server.h"
 
-/* While the profiler waits the kernel's ring has to hold all samples. */
 #define DEADLINE_MS 2000u
+#define MEANWHILE_MS 20
 #define PENALTY_S_MAX 3600u
 /* A child is replaced before its limit of CPU time ends it (file_reader.c). */
 #define RETIRE_NS (3 * NSEC_PER_SEC)
@@ -43,6 +43,8 @@ struct reader {
 	struct file_owner owners[OWNERS_MAX];
 	struct reader_counts counts;
 	uint64_t asked;
+	void (*meanwhile)(void *arg); /* NULL: nothing */
+	void *meanwhile_arg;
 };
 
 /* ---- owners ---------------------------------------------------------------------- */
@@ -111,17 +113,21 @@ static ssize_t receive_answer(const struct reader_child *c, void *data, size_t s
 	return n < 0 ? -errno : (size_t)n > size ? -EMSGSIZE : n;
 }
 
-static ssize_t await_answer(struct reader_child *c, void *data, size_t size,
-			    uint64_t end_ns)
+static ssize_t await_answer(const struct reader *r, struct reader_child *c, void *data,
+			    size_t size, uint64_t end_ns)
 {
 	struct pollfd p = {.fd = c->socket, .events = POLLIN};
 
 	for (;;) {
 		uint64_t now = clock_boottime_ns();
 		int left = now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0;
-		int n = poll(&p, 1, left);
-		if (n == 0)
+		int n = poll(&p, 1, left < MEANWHILE_MS ? left : MEANWHILE_MS);
+		if (n == 0 && left <= MEANWHILE_MS)
 			return -ETIMEDOUT;
+		if (n == 0 && r->meanwhile)
+			r->meanwhile(r->meanwhile_arg);
+		if (n == 0)
+			continue;
 		if (n < 0 && errno == EINTR)
 			continue;
 		ssize_t got = n < 0 ? -errno : receive_answer(c, data, size);
@@ -195,15 +201,15 @@ static int ask_reader(struct reader *r, int fd, uint32_t uid,
 	return rc < 0 ? lose_child(r, *ret, uid, rc) : 0;
 }
 
-static int receive_rows(struct reader_child *c, uint32_t count, struct unwind_row *rows,
-			uint64_t end)
+static int receive_rows(const struct reader *r, struct reader_child *c, uint32_t count,
+			struct unwind_row *rows, uint64_t end)
 {
 	uint32_t got = 0;
 
 	while (got < count) {
 		uint32_t most =
 			count - got < READER_ROWS_MAX ? count - got : READER_ROWS_MAX;
-		ssize_t n = await_answer(c, rows + got, most * sizeof(*rows), end);
+		ssize_t n = await_answer(r, c, rows + got, most * sizeof(*rows), end);
 		if (n < 0)
 			return (int)n;
 		if (n == 0 || (size_t)n % sizeof(*rows))
@@ -226,12 +232,12 @@ int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
-	ssize_t n = await_answer(c, ret, sizeof(*ret), end);
+	ssize_t n = await_answer(r, c, ret, sizeof(*ret), end);
 	if (n >= 0 && (n != sizeof(*ret) || ret->rows > most ||
 		       ret->segment_count > ELF_SEGMENTS_MAX))
 		n = -EPROTO;
 	if (n >= 0)
-		n = receive_rows(c, ret->rows, rows, end);
+		n = receive_rows(r, c, ret->rows, rows, end);
 	if (n < 0)
 		return lose_child(r, c, uid, (int)n);
 	return ret->status < 0 ? ret->status : 0;
@@ -261,7 +267,7 @@ static int ask_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
-	ssize_t n = await_answer(c, ret, sizeof(*ret), end_of_request());
+	ssize_t n = await_answer(r, c, ret, sizeof(*ret), end_of_request());
 	if (n >= 0 && !names_good(ret, (size_t)n))
 		n = -EPROTO;
 	if (n < 0) {
@@ -309,6 +315,12 @@ int reader_start(struct reader **ret, struct err *err)
 	}
 	*ret = r;
 	return 0;
+}
+
+void reader_set_meanwhile(struct reader *r, void (*meanwhile)(void *arg), void *arg)
+{
+	r->meanwhile = meanwhile;
+	r->meanwhile_arg = arg;
 }
 
 void reader_end(struct reader *r)

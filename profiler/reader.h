@@ -25,6 +25,9 @@ int reader_start(struct reader **ret, struct err *err);
 void reader_end(struct reader *r); /* accepts NULL */
 struct reader_counts reader_get_counts(const struct reader *r);
 
+/* Called again and again while an answer is waited for, which may take its whole
+ * deadline; it asks nobody. */
+void reader_set_meanwhile(struct reader *r, void (*meanwhile)(void *arg), void *arg);
 /* The segments of an open file, or of one on a shelf (lib/fd_pass.h), and at most most
  * rows for the kernel program, into rows. uid: whose process maps it. -ENOEXEC: no ELF
  * file; -ETIMEDOUT, -EPIPE, -EPROTO: the child was lost; -EBUSY: the user has to wait.

@@ -393,6 +393,15 @@ int session_set_groups(struct session *s, const struct profile_group *groups,
 
 /* ---- the session ----------------------------------------------------------------- */
 
+/* What is waited for may be a user's file that has been made to take long. */
+static void keep_samples(void *arg)
+{
+	struct session *s = arg;
+
+	if (is_loaded(s))
+		sample_ring_keep(&s->ring);
+}
+
 int session_new(const struct session_config *c, struct session **ret, struct err *err)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -401,6 +410,9 @@ int session_new(const struct session_config *c, struct session **ret, struct err
 		return err_set(err, -ENOMEM, "out of memory");
 	s->config = *c;
 	s->modules.reader = c->reader;
+	reader_set_meanwhile(c->reader, keep_samples, s);
+	c->door->meanwhile = keep_samples;
+	c->door->meanwhile_arg = s;
 	s->modules.kernel.door = c->door;
 	s->fds[0] = s->watches[0] = s->ticks = -1;
 	*ret = s;
@@ -467,6 +479,8 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
+	reader_set_meanwhile(s->config.reader, NULL, NULL);
+	s->config.door->meanwhile = NULL;
 	unload_program(s);
 	free(s);
 }
