@@ -17,6 +17,8 @@
 #include "lib/log.h"
 #include "lib/records/ring.h"
 
+#define LOOKS_AGAIN 3u
+
 struct domain {
 	struct domain *next;
 	unsigned source;
@@ -29,6 +31,10 @@ struct domain {
 	uint32_t device_count;
 	struct record_device *devices;
 	bool before, sent, listed, warned;
+	char *vcpus; /* folder that has the groups of vCPUs, relative to cgroupfd */
+	nlink_t vcpu_links; /* of that folder: two more than it has groups */
+	unsigned looks;     /* at which it is asked for */
+	bool changed;
 };
 
 struct domains {
@@ -56,6 +62,7 @@ static void free_domain(struct domain *o)
 		return;
 	free(o->name);
 	free(o->devices);
+	free(o->vcpus);
 	free(o);
 }
 
@@ -155,6 +162,67 @@ static void forget_for_hook(const struct domains *d, const struct domain *o)
 	(void)unlink(path);
 }
 
+/* ---- groups of vCPUs ------------------------------------------------------------- */
+
+/* vcpuN are in the domain's group, where systemd made that in "libvirt" below it. */
+static void find_vcpus(struct domains *d, struct domain *o, const struct record *r)
+{
+	static const uint32_t controllers[] = {CGROUP_CPUSET, CGROUP_CPU,
+					       CGROUP_UNIFIED};
+	static const char *const below[] = {"/libvirt", ""};
+	struct stat st;
+
+	free(o->vcpus);
+	o->vcpus = NULL;
+	for (size_t i = 0; !o->vcpus && i < 6; i++) {
+		const char *hierarchy =
+			cgroup_dir(&d->place.layout, controllers[i / 2]);
+		const char *group = record_cgroup(r, controllers[i / 2]);
+		char path[RECORD_CGROUP_MAX + 64], vcpu[RECORD_CGROUP_MAX + 72];
+		if (!*hierarchy || !group)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s%s%s", hierarchy, group,
+			       below[i % 2]);
+		(void)snprintf(vcpu, sizeof(vcpu), "%s/vcpu0", path);
+		if (fstatat(d->place.cgroupfd, vcpu, &st, 0) == 0 &&
+		    fstatat(d->place.cgroupfd, path, &st, 0) == 0) {
+			o->vcpus = strdup(path);
+			o->vcpu_links = st.st_nlink;
+		}
+	}
+}
+
+void domains_look(struct domains *d)
+{
+	struct stat st;
+
+	for (struct domain *o = d->list; o; o = o->next) {
+		if (o->vcpus && fstatat(d->place.cgroupfd, o->vcpus, &st, 0) == 0 &&
+		    st.st_nlink != o->vcpu_links) {
+			o->vcpu_links = st.st_nlink;
+			o->looks = LOOKS_AGAIN;
+		}
+		o->changed = o->looks > 0;
+		o->looks -= o->changed;
+	}
+}
+
+bool domains_take_changed(struct domains *d, unsigned *ret_source,
+			  char ret_uuid[DOMAIN_UUID_SIZE])
+{
+	for (struct domain *o = d->list; o; o = o->next) {
+		if (!o->changed)
+			continue;
+		o->changed = false;
+		*ret_source = o->source;
+		memcpy(ret_uuid, o->uuid, sizeof(o->uuid));
+		return true;
+	}
+	return false;
+}
+
+/* ---- starts and ends ------------------------------------------------------------- */
+
 static void send_start(struct domains *d, struct domain *o)
 {
 	struct record r;
@@ -172,6 +240,8 @@ static void send_start(struct domains *d, struct domain *o)
 	if (!run)
 		return;
 	o->run = run;
+	if (!o->vcpus)
+		find_vcpus(d, o, &r);
 	fill_record(o, &r);
 	if (o->before || o->warned)
 		r.flags |= RECORD_RUNNING;

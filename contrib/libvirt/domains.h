@@ -54,6 +54,14 @@ void domains_free(struct domains *d);                           /* accepts NULL 
 void domains_see(struct domains *d, const struct domain_seen *s, bool before);
 /* Whether that very run of it is known, so that its devices need not be read. */
 bool domains_know(const struct domains *d, const char *uuid, int id);
+/* vCPUs come and go without an event of libvirt's, but their control groups do: looks
+ * whether a domain has more or fewer of them than at the last look. One call each
+ * second; then domains_take_changed() until it is false. */
+void domains_look(struct domains *d);
+/* One that must be asked for: its source and UUID. It comes at the next looks again,
+ * since libvirt makes the group before it counts the vCPU. */
+bool domains_take_changed(struct domains *d, unsigned *ret_source,
+			  char ret_uuid[DOMAIN_UUID_SIZE]);
 /* It ended; failed: not as its user wanted. An unknown one is nothing. */
 void domains_end(struct domains *d, const char *uuid, bool failed);
 

@@ -11,7 +11,7 @@ const struct conf_opt libvirt_options[] = {
 	    "Where libvirt has its pid files, as qemu/NAME.pid. Another folder for a "
 	    "libvirtd in a container."),
 	ROW("libvirt.refresh", CONF_DURATION, refresh_ms, "30s",
-	    "How often to ask for changes that have no event: CPUs and memory.",
+	    "How often to list all domains, for changes that came with no event.",
 	    .min = 100, .max = 3600000),
 	ROW("libvirt.statistics", CONF_DURATION, statistics_ms, "15s",
 	    "How often to ask what libvirt knows of the guests: their view of memory, "

@@ -293,6 +293,23 @@ static void look_at_source(struct source *s, bool refresh)
 		fail_source(s, &err);
 }
 
+static void look_at_vcpus(struct watch *w)
+{
+	char uuid[DOMAIN_UUID_SIZE];
+	unsigned source;
+
+	domains_look(w->domains);
+	while (domains_take_changed(w->domains, &source, uuid)) {
+		struct source *s = &w->sources[source];
+		virDomainPtr domain =
+			s->conn ? virDomainLookupByUUIDString(s->conn, uuid) : NULL;
+		if (!domain)
+			continue;
+		see_domain(s, domain, true, false);
+		virDomainFree(domain);
+	}
+}
+
 static void tick_watch(int timer, void *opaque)
 {
 	struct watch *w = opaque;
@@ -303,6 +320,7 @@ static void tick_watch(int timer, void *opaque)
 	mark_alive(w);
 	for (size_t i = 0; i < w->count; i++)
 		look_at_source(&w->sources[i], refresh);
+	look_at_vcpus(w);
 	if (refresh) {
 		domains_refresh(w->domains);
 		w->refresh_ns = now_ns + w->options->refresh_ms * NSEC_PER_MSEC;
