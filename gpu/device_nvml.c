@@ -147,6 +147,8 @@ int device_nvml_read(struct device *d, struct err *err)
 		rc = only_loss(nvml_list_processes(
 			d->nvml, d->handle, v->divided ? v->instance : NULL,
 			v->instance_count, &v->processes, err));
+	if (rc == 0)
+		rc = only_loss(nvml_list_vgpus(d->nvml, d->handle, &v->vgpus, err));
 	take_xids(d);
 	return rc;
 }
@@ -171,8 +173,32 @@ static void send_instances(struct device *d)
 		    sizeof(out.m) + v->instance_count * sizeof(out.m.items[0]));
 }
 
+/* Nothing is told of a device that never had one. */
+static void send_vgpus(struct device *d)
+{
+	struct device_nvml *v = d->more;
+	union {
+		struct child_gpu_vgpus m;
+		char bytes[sizeof(struct child_gpu_vgpus) +
+			   CHILD_GPU_VGPUS_MAX * sizeof(struct child_gpu_vgpu)];
+	} out;
+	size_t bytes = v->vgpus.count * sizeof(out.m.items[0]);
+
+	v->hosts_vgpus |= v->vgpus.count > 0;
+	if (!v->hosts_vgpus)
+		return;
+	memset(&out.m, 0, sizeof(out.m));
+	out.m.index = d->out.m.index;
+	out.m.read_ns = d->out.m.read_ns;
+	memcpy(out.m.uuid, d->out.m.uuid, sizeof(out.m.uuid));
+	memcpy(out.m.items, v->vgpus.item, bytes);
+	device_send(d, &out.m.head, CHILD_GPU_VGPUS, v->vgpus.count,
+		    sizeof(out.m) + bytes);
+}
+
 void device_nvml_send(struct device *d)
 {
+	send_vgpus(d);
 	if (d->more->divided)
 		send_instances(d);
 	process_list_send(&d->more->processes.list, d);

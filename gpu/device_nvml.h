@@ -20,6 +20,8 @@ struct device_nvml {
 	struct nvml_busy busy;
 	struct nvml_gpm gpm;
 	struct nvml_processes processes;
+	struct nvml_vgpus vgpus;
+	bool hosts_vgpus; /* it had one */
 	bool divided, layout_known;
 	uint32_t instance_count, slices;
 	struct nvml_instance instance[CHILD_GPU_INSTANCES_MAX];

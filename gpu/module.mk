@@ -15,6 +15,7 @@ libgpu_SRCS += gpu/nvml_gpm.c
 libgpu_SRCS += gpu/nvml_mig.c
 libgpu_SRCS += gpu/nvml_more.c
 libgpu_SRCS += gpu/nvml_process.c
+libgpu_SRCS += gpu/nvml_vgpu.c
 libgpu_SRCS += gpu/options.c
 libgpu_SRCS += gpu/process_list.c
 libgpu_SRCS += gpu/refresh.c

@@ -84,6 +84,16 @@ int nvml_list_processes(struct nvml *n, nvml_device d,
 			const struct nvml_instance *instances, uint32_t instance_count,
 			struct nvml_processes *l, struct err *err);
 
+/* {0} is valid. */
+struct nvml_vgpus {
+	uint32_t count;
+	struct child_gpu_vgpu item[CHILD_GPU_VGPUS_MAX]; /* ascending by id */
+	unsigned long long last_us; /* of the newest sample of their use */
+};
+/* Those that run now. -EOPNOTSUPP: not a host of vGPUs. */
+int nvml_list_vgpus(struct nvml *n, nvml_device d, struct nvml_vgpus *l,
+		    struct err *err);
+
 /* Switches accounting mode on, for whoever wants to: it takes root, and lasts until the
  * driver is unloaded. -EACCES; -EOPNOTSUPP: the device has none. */
 int nvml_enable_accounting(struct nvml *n, nvml_device d, struct err *err);

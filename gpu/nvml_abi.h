@@ -194,6 +194,17 @@ struct nvml_accounting {
 };
 #define NVML_ACCOUNTING_ON 1 /* nvmlEnableState_t */
 
+/* Chapter vGPU: nvmlVgpuInstance_t and nvmlVgpuTypeId_t are numbers. */
+#define NVML_VM_ID_UUID 1       /* nvmlVgpuVmIdType_t; 0: a hypervisor's number */
+#define NVML_VM_ID_BYTES 80     /* NVML_DEVICE_UUID_BUFFER_SIZE */
+#define NVML_VGPU_TYPE_BYTES 64 /* NVML_DEVICE_NAME_BUFFER_SIZE */
+/* nvmlVgpuInstanceUtilizationSample_t: percent of the device */
+struct nvml_vgpu_use {
+	unsigned id;
+	unsigned long long at_us;
+	union nvml_number sm, memory, encoder, decoder;
+};
+
 /* Chapter Event Handling Methods: nvmlEventData_t */
 typedef void *nvml_event_set;
 struct nvml_event {
@@ -212,6 +223,7 @@ _Static_assert(sizeof(struct nvml_gpm_metric) == 40, "NVML's layout");
 _Static_assert(sizeof(struct nvml_process) == 24, "NVML's layout");
 _Static_assert(sizeof(struct nvml_process_use) == 32, "NVML's layout");
 _Static_assert(sizeof(struct nvml_accounting) == 56, "NVML's layout");
+_Static_assert(sizeof(struct nvml_vgpu_use) == 48, "NVML's layout");
 _Static_assert(sizeof(struct nvml_event) == 32, "NVML's layout");
 _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout");
 _Static_assert(sizeof(struct nvml_memory) == 24, "NVML's layout");

@@ -67,6 +67,16 @@ struct nvml {
 	int (*accounting_mode)(nvml_device d, unsigned *ret);
 	int (*set_accounting)(nvml_device d, unsigned mode);
 	int (*accounting)(nvml_device d, unsigned pid, struct nvml_accounting *ret);
+	/* gpu/nvml_vgpu.c */
+	int (*vgpus)(nvml_device d, unsigned *count, unsigned *ret);
+	int (*vgpu_vm)(unsigned id, char *text, unsigned size, unsigned *ret_type);
+	int (*vgpu_used)(unsigned id, unsigned long long *ret);
+	int (*vgpu_gi)(unsigned id, unsigned *ret);
+	int (*vgpu_type)(unsigned id, unsigned *ret);
+	int (*vgpu_type_name)(unsigned type, char *text, unsigned *size);
+	int (*vgpu_type_size)(unsigned type, unsigned long long *ret);
+	int (*vgpu_use)(nvml_device d, unsigned long long last_seen, unsigned *type,
+			unsigned *count, struct nvml_vgpu_use *ret);
 	/* gpu/nvml_event.c */
 	int (*event_set)(nvml_event_set *ret);
 	int (*event_register)(nvml_device d, unsigned long long types,

@@ -117,7 +117,7 @@ courier_rude_SRCS := test/fake/courier_rude.c
 courier_rude_LIBS := libbase
 # what stands where NVIDIA's library is expected
 all: $(BUILD)/nvml_fake.so
-$(BUILD)/nvml_fake.so: test/fake/nvml.c test/fake/nvml_more.c | test/fake/nvml_machine.h
+$(BUILD)/nvml_fake.so: test/fake/nvml.c test/fake/nvml_more.c test/fake/nvml_vgpu.c | test/fake/nvml_machine.h
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(call ALL_CFLAGS,-fPIC -fvisibility=hidden) $(ALL_LDFLAGS) -shared -o $@ $^
 # what needs a real device (make check-device), and what writes down the library's answers
 PROGS += check_device

@@ -152,6 +152,21 @@ static bool gpu_processes_ok(const void *data)
 	       is_field_text(m->uuid, sizeof(m->uuid));
 }
 
+static bool gpu_vgpus_ok(const void *data)
+{
+	const struct child_gpu_vgpus *m = data;
+
+	for (uint32_t i = 0; i < m->head.count; i++) {
+		const struct child_gpu_vgpu *v = &m->items[i];
+		if ((i && v->id <= v[-1].id) || v->have >> CHILD_GPU_VGPU_VALUES ||
+		    v->busy_ppm > 1000000 || !is_field_text(v->vm, sizeof(v->vm)) ||
+		    !is_field_text(v->type, sizeof(v->type)))
+			return false;
+	}
+	return m->index < CHILD_GPUS_MAX && *m->uuid &&
+	       is_field_text(m->uuid, sizeof(m->uuid));
+}
+
 static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_HELLO] = {sizeof(struct child_hello), 0, 0, hello_ok},
 	[CHILD_HEALTH] = {sizeof(struct child_health), 0, 0, health_ok},
@@ -169,6 +184,9 @@ static const struct layout layouts[CHILD_KINDS] = {
 	[CHILD_GPU_PROCESSES] = {sizeof(struct child_gpu_processes),
 				 sizeof(struct child_gpu_process),
 				 CHILD_GPU_PROCESSES_MAX, gpu_processes_ok},
+	[CHILD_GPU_VGPUS] = {sizeof(struct child_gpu_vgpus),
+			     sizeof(struct child_gpu_vgpu), CHILD_GPU_VGPUS_MAX,
+			     gpu_vgpus_ok},
 };
 
 int child_msg_check(const void *data, size_t len, struct err *err)

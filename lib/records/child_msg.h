@@ -34,6 +34,7 @@ enum child_kind {
 	CHILD_GPU_INSTANCES, /* of a divided device, likewise */
 	CHILD_GPU_PROCESSES, /* on a device, likewise */
 	CHILD_PROFILE,       /* what ceems-profiler does */
+	CHILD_GPU_VGPUS,     /* of a device, as CHILD_GPU_INSTANCES */
 	CHILD_KINDS
 };
 
@@ -129,6 +130,7 @@ struct child_factors {
 #define CHILD_GPU_INSTANCES_MAX 16u
 #define CHILD_GPU_SLICES_MAX 64u /* of a device */
 #define CHILD_GPU_PROCESSES_MAX 256u
+#define CHILD_GPU_VGPUS_MAX 64u
 #define CHILD_GPU_UUID_BYTES 48
 #define CHILD_GPU_NONE UINT32_MAX /* not known, or not there */
 
@@ -303,6 +305,35 @@ struct child_gpu_processes {
 	struct child_gpu_process items[]; /* head.count, ascending by pid, gi and ci */
 };
 
+/* bits of child_gpu_vgpu.have */
+enum child_gpu_vgpu_value {
+	CHILD_GPU_VGPU_USED,
+	CHILD_GPU_VGPU_SIZE,
+	CHILD_GPU_VGPU_BUSY,
+	CHILD_GPU_VGPU_VALUES
+};
+
+/* A part of the device that a virtual machine has (vGPU) */
+struct child_gpu_vgpu {
+	uint32_t id;       /* the driver's number, until the machine ends */
+	uint32_t gi;       /* GPU instance that it is in; CHILD_GPU_NONE: none */
+	uint32_t have;     /* bits 1 << enum child_gpu_vgpu_value */
+	uint32_t busy_ppm; /* of the device, in the time since the last reading */
+	uint64_t used_bytes, size_bytes; /* of its frame buffer */
+	char vm[CHILD_GPU_UUID_BYTES];   /* UUID of the machine, in small letters; "":
+					    not known, or only a number */
+	char type[64];
+};
+
+struct child_gpu_vgpus {
+	struct child_head head;
+	uint32_t index; /* of the device */
+	uint32_t pad;
+	uint64_t read_ns;
+	char uuid[CHILD_GPU_UUID_BYTES];
+	struct child_gpu_vgpu items[]; /* head.count, ascending by id */
+};
+
 _Static_assert(CHILD_GPU_VALUES <= 64, "they fit into child_gpu.have");
 _Static_assert(sizeof(struct child_gpu_profile) == 176, "layout");
 _Static_assert(sizeof(struct child_gpu) == 680, "layout");
@@ -315,6 +346,8 @@ _Static_assert(sizeof(struct child_gpu_processes) +
 				       sizeof(struct child_gpu_process) <=
 		       CHILD_MESSAGE_MAX,
 	       "the longest message fits");
+_Static_assert(sizeof(struct child_gpu_vgpu) == 144, "layout");
+_Static_assert(sizeof(struct child_gpu_vgpus) == 104, "layout");
 _Static_assert(sizeof(struct child_factor) == 112, "layout");
 _Static_assert(sizeof(struct child_factors) +
 			       CHILD_FACTORS_MAX * sizeof(struct child_factor) <=

@@ -13,8 +13,9 @@
  *					counter) mj=ADD lost mig gpm accounting
  *					busy=PERCENT refresh=MS used=MIB xid=NUMBER
  *					uuid=INDEX (of another one) nameless
- *	instance INDEX GI CI SLICES BUSY MIB [CI_SLICES]	of a device that is
- *divided process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
+ *	instance INDEX GI CI SLICES BUSY MIB [CI_SLICES]	of a divided one
+ *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
+ *	vgpu INDEX ID GI BUSY MIB SIZE_MIB VM	on a device; VM: a UUID, or a number
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,17 @@ static void read_process_line(const char *line, struct fake_device devices[DEVIC
 		devices[index].process[devices[index].process_count++] = p;
 }
 
+static void read_vgpu_line(const char *line, struct fake_device devices[DEVICES])
+{
+	struct fake_vgpu v = {0};
+	unsigned int index = 0;
+
+	if (sscanf(line, "vgpu %u %u %u %u %llu %llu %47s", &index, &v.id, &v.gi,
+		   &v.busy, &v.used_mib, &v.size_mib, v.vm) == 7 &&
+	    index < DEVICES && devices[index].vgpu_count < VGPUS)
+		devices[index].vgpu[devices[index].vgpu_count++] = v;
+}
+
 static void read_device_line(const char *line, struct fake_device devices[DEVICES])
 {
 	unsigned int index = 0, watts = 0;
@@ -159,6 +171,7 @@ static int read_machine(struct fake_device devices[DEVICES])
 		read_device_line(line, devices);
 		read_instance_line(line, devices);
 		read_process_line(line, devices);
+		read_vgpu_line(line, devices);
 		(void)sscanf(line, "init %d", &init);
 	}
 	last.of = devices;
@@ -174,6 +187,16 @@ int fault(const char *caller)
 	return fail && strncmp(fail, caller, n) == 0 && fail[n] == '='
 		       ? (int)strtol(fail + n + 1, NULL, 10)
 		       : OK;
+}
+
+const struct fake_device *look_at_device(unsigned int n)
+{
+	static _Thread_local struct fake_device devices[DEVICES];
+
+	if (n >= DEVICES || !ready)
+		return NULL;
+	(void)read_machine(devices);
+	return devices[n].there ? &devices[n] : NULL;
 }
 
 /* Handles are indices plus 1; with 256 x (number + 1) of an instance. */

@@ -176,7 +176,7 @@ EXPORT int nvmlDeviceGetFieldValues(void *handle, int count, struct field *f)
 	return rc;
 }
 
-static unsigned long long now_us(void)
+unsigned long long now_us(void)
 {
 	const char *given = getenv("NVML_FAKE_NOW_US");
 	struct timespec t;

@@ -193,6 +193,35 @@ static void instances_of_a_device_are_told_apart(void **state)
 	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
 }
 
+static void a_vgpu_is_named_once(void **state)
+{
+	(void)state;
+	static union {
+		struct child_gpu_vgpus m;
+		char bytes[sizeof(struct child_gpu_vgpus) +
+			   2 * sizeof(struct child_gpu_vgpu)];
+	} u;
+	struct child_gpu_vgpus *m = &u.m;
+	size_t n = sizeof(u);
+
+	child_msg_head(&m->head, CHILD_GPU_VGPUS, "gpu0", 2, n);
+	memcpy(m->uuid, "GPU-1", 6);
+	m->items[0] = (struct child_gpu_vgpu){.id = 1, .have = 7};
+	m->items[1] = (struct child_gpu_vgpu){.id = 2, .busy_ppm = 1000000};
+	assert_int_equal(child_msg_check(m, n, NULL), CHILD_GPU_VGPUS);
+	m->items[1].busy_ppm++;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].busy_ppm = 0;
+	m->items[1].id = 1;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	m->items[1].id = 2;
+	memset(m->items[1].vm, 'a', sizeof(m->items[1].vm));
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+	memset(m->items[1].vm, 0, sizeof(m->items[1].vm));
+	m->items[0].have = 8;
+	assert_int_equal(child_msg_check(m, n, NULL), -EBADMSG);
+}
+
 static void a_process_is_named_once_per_instance(void **state)
 {
 	(void)state;
@@ -230,6 +259,7 @@ int main(void)
 		cmocka_unit_test(factors_are_taken_within_their_bounds),
 		cmocka_unit_test(a_devices_readings_are_in_order),
 		cmocka_unit_test(instances_of_a_device_are_told_apart),
+		cmocka_unit_test(a_vgpu_is_named_once),
 		cmocka_unit_test(a_process_is_named_once_per_instance),
 	};
 	return cmocka_run_group_tests_name("child_msg_test", tests, NULL, NULL);

@@ -359,7 +359,45 @@ static void fail_call(const char *name, int code, uint32_t device)
 
 static const char *const two_devices =
 	"device 0 60 busy=40 gpm\nprocess 0 7 30 100 0\n"
+	"vgpu 0 9 0 10 500 8192 10f5c0de-0000-4000-8000-000000000001\n"
 	"device 1 60 mig gpm\ninstance 1 1 0 4 80 3000\nprocess 1 8 0 100 1\n";
+
+/* By the host's figures: whose each is, its size, and how much it does */
+static void vgpus_are_told_with_their_machines(void **state)
+{
+	(void)state;
+	static struct device d;
+	struct err err = {""};
+
+	set_machine("device 0 60\n"
+		    "vgpu 0 40 3 0 0 16384 7\n"
+		    "vgpu 0 9 0 30 500 8192 10F5C0DE-0000-4000-8000-000000000001\n");
+	open_device(&d, 0);
+	pass_time(1000);
+	assert_int_equal(read_again(&d, &err), 0);
+	pass_time(1000);
+	assert_int_equal(read_again(&d, &err), 0);
+	const struct nvml_vgpus *v = &d.more->vgpus;
+	assert_int_equal(v->count, 2);
+	assert_int_equal(v->item[0].id, 9);
+	assert_int_equal(v->item[0].gi, CHILD_GPU_NONE);
+	assert_int_equal(v->item[0].have, 7);
+	assert_int_equal(v->item[0].used_bytes, 500ull << 20);
+	assert_int_equal(v->item[0].size_bytes, 8192ull << 20);
+	assert_int_equal(v->item[0].busy_ppm, 300000);
+	assert_string_equal(v->item[0].vm, "10f5c0de-0000-4000-8000-000000000001");
+	assert_string_equal(v->item[0].type, "NVIDIA A40-8Q");
+	/* in a GPU instance; of a machine that has but a number */
+	assert_int_equal(v->item[1].id, 40);
+	assert_int_equal(v->item[1].gi, 3);
+	assert_string_equal(v->item[1].vm, "");
+	assert_int_equal(v->item[1].busy_ppm, 0);
+	set_machine("device 0 60\n");
+	pass_time(1000);
+	assert_int_equal(read_again(&d, &err), 0);
+	assert_int_equal(v->count, 0);
+	close_device(&d);
+}
 
 /* Each call with each code, on a whole device and on a divided one */
 static void any_answer_of_any_call_costs_no_more_than_the_device(void **state)
@@ -432,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_device_that_is_divided_anew_needs_a_new_library),
 		cmocka_unit_test(processes_are_listed_once_and_a_while_after_their_end),
 		cmocka_unit_test(accounting_tells_of_processes_that_have_ended),
+		cmocka_unit_test(vgpus_are_told_with_their_machines),
 		cmocka_unit_test(any_answer_of_any_call_costs_no_more_than_the_device),
 		cmocka_unit_test(any_entry_point_may_be_missing),
 	};
