@@ -134,9 +134,10 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 			continue;
 		struct gpu_weight part = weigh_gpu(p, i_unit, &found[i], index, mapped);
 		w->parts[w->gpu_count] = (struct gpu_part){
-			mapped ? g->instance : GPUS_NONE,
-			(uint32_t)(found[i].share * ENERGY_ONE_PPM), part.is_part,
-			strncmp(unit->gpu_share, "mps", 3) == 0};
+			.instance = mapped ? g->instance : GPUS_NONE,
+			.share_ppm = (uint32_t)(found[i].share * ENERGY_ONE_PPM),
+			.by_mps = strncmp(unit->gpu_share, "mps", 3) == 0,
+			.is_compute = part.is_part};
 		w->gpus[w->gpu_count++] =
 			(struct energy_gpu_share){index, part.share_ppm, part.use_ppm};
 		use->gpu_count++;
