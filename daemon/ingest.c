@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/guests/guest_figures.h"
 #include "daemon/options.h"
 #include "daemon/units_found.h"
+#include "lib/drm/pci_gpus.h"
 
 void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 		 struct units *units, struct sample *sample)
@@ -63,6 +65,19 @@ static void take_env_requests(const struct ingest *in, struct record *r)
 		r->profile_hz = (uint32_t)o->profiling_hz;
 }
 
+/* GPUs that a virtual machine has are counted from 0, as it sees them: what they are on
+ * the host is not known, or not one number. The host, not the guest, says so. */
+static void take_machine_gpus(const struct ingest *in, struct record *r)
+{
+	uint32_t n;
+
+	if (r->manager != MANAGER_LIBVIRT ||
+	    (n = pci_gpus_count(in->env->sysfd, r)) == 0)
+		return;
+	(void)snprintf(r->gpus, sizeof(r->gpus), n > 1 ? "0-%u" : "%u", n - 1);
+	r->flags |= RECORD_GPUS_TRUSTED;
+}
+
 static void apply_record(struct ingest *in, const unsigned char *data, size_t len,
 			 uint64_t pos)
 {
@@ -81,6 +96,7 @@ static void apply_record(struct ingest *in, const unsigned char *data, size_t le
 	if (rc == 0) {
 		read_before_stop(in, &r);
 		take_env_requests(in, &r);
+		take_machine_gpus(in, &r);
 		rc = units_apply(in->units, &r, pos, now, in->env->realtime_ns(), &err);
 	} else {
 		in->bad++;

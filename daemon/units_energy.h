@@ -59,6 +59,15 @@ const struct energy_state *units_energy(const struct units *u);
 const struct unit_energy *unit_energy(const struct units *u, uint32_t i);
 const struct step_energy *step_energy(const struct units *u, uint32_t i);
 
+/* Whether uj, what a unit or step has taken in domain d, is a measurement: nobody
+ * measures a GPU that a virtual machine has as a whole, which is not 0. */
+static inline bool unit_energy_is_measured(const struct unit *unit, const uint64_t *uj,
+					   int d)
+{
+	return d != ENERGY_GPU || uj[d] || unit->manager != MANAGER_LIBVIRT ||
+	       !unit->gpus[0];
+}
+
 /* Begins a tick: the inactive generation becomes a copy of the active one, for all
  * slots in use. The table must not change until units_energy_commit(); without that
  * call nothing has happened. */

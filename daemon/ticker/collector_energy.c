@@ -303,7 +303,8 @@ static int put_unit_joules(struct energy_view *e, uint32_t i, const struct unit 
 	if (!v)
 		return -ENOMEM;
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {
-		if (!is_domain_there(n, d))
+		if (!is_domain_there(n, d) ||
+		    !unit_energy_is_measured(unit, a->settled_uj, d))
 			continue;
 		const struct buf *labels = labels_of(e, v, unit, n, d);
 		prom_family(out, &family_unit);

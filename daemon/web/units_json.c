@@ -46,14 +46,14 @@ static void put_totals(struct buf *b, const struct unit_totals *t)
 
 /* Joules per domain that was ever measured here, without provisional ones. */
 static void put_joules(struct buf *b, const struct units *u, const char *name,
-		       const uint64_t uj[ENERGY_DOMAINS])
+		       const struct unit *unit, const uint64_t uj[ENERGY_DOMAINS])
 {
 	const struct energy_node *node = &units_energy(u)->node;
 	const char *comma = "";
 
 	buf_printf(b, ",\"%s\":{", name);
 	for (int d = 0; d < ENERGY_DOMAINS; d++) {
-		if (!node->measured_uj[d])
+		if (!node->measured_uj[d] || !unit_energy_is_measured(unit, uj, d))
 			continue;
 		buf_printf(b, "%s\"%s\":", comma,
 			   energy_domain_name((enum energy_domain)d));
@@ -68,7 +68,8 @@ static void put_unit_energy(struct buf *b, const struct units *u, uint32_t i)
 	const struct energy_account *a = &unit_energy(u, i)->account;
 	uint64_t provisional;
 
-	put_joules(b, u, "energy_joules", a->settled_uj);
+	put_joules(b, u, "energy_joules", units_get((struct units *)u, i),
+		   a->settled_uj);
 	(void)energy_account_now(a, ENERGY_HOST, &provisional);
 	buf_puts(b, ",\"provisional_host_joules\":");
 	buf_put_scaled(b, provisional, 6);
@@ -104,7 +105,8 @@ static void put_json_step(struct buf *b, const struct units *u, uint32_t i,
 	if (s->cgroup_count)
 		put_json_text(b, "cgroup", s->cgroups[0].path);
 	put_totals(b, &s->totals);
-	put_joules(b, u, "energy_joules", step_energy(u, i)->uj);
+	put_joules(b, u, "energy_joules", units_get((struct units *)u, s->unit),
+		   step_energy(u, i)->uj);
 	put_step_hints(b, steps_name(u, i));
 	buf_putc(b, '}');
 }

@@ -2,3 +2,4 @@
 
 # part of libbase
 libbase_SRCS += lib/drm/drm_gpus.c
+libbase_SRCS += lib/drm/pci_gpus.c
