@@ -541,6 +541,8 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 	bool any_failed = false;
 	size_t n = 0;
 
+	if (s->which.manager == MANAGER_LIBVIRT)
+		gpu_maps_read_vgpus(s->gpus);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
 		if (unit->manager != (uint32_t)s->which.manager)

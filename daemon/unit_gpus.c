@@ -13,6 +13,7 @@
 #include "daemon/gpus.h"
 #include "daemon/options.h"
 #include "daemon/sources/child_link.h"
+#include "daemon/vgpus/gpu_vgpus.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -56,6 +57,7 @@ struct gpu_maps {
 	char slurmd[256]; /* absolute; "": there is none */
 	size_t count;
 	struct gpu_map *map[MAPS_MAX];
+	struct gpu_vgpus *vgpus; /* NULL: of Slurm's units alone */
 	struct log_repeat unknown;
 };
 
@@ -154,6 +156,7 @@ void gpu_maps_free(struct gpu_maps *m)
 		free(m->map[i]->before);
 		free(m->map[i]);
 	}
+	gpu_vgpus_free(m->vgpus);
 	free(m);
 }
 
@@ -563,10 +566,77 @@ static void put_instance_values(const struct gpu_maps *m, const struct unit_gpu 
 		put_unit_figures(use, &g->profile, out);
 }
 
+void gpu_maps_read_vgpus(struct gpu_maps *m)
+{
+	if (!m->vgpus && m->env->gpu)
+		m->vgpus = gpu_vgpus_new(m->env);
+	if (m->vgpus)
+		gpu_vgpus_take(m->vgpus, CHILD_GPUS_MAX);
+}
+
+static const struct prom_family vgpu_info = {
+	"ceems_compute_unit_gpu_vgpu_info", PROM_GAUGE,
+	"A part of a device (vGPU) that the virtual machine has, and its type"};
+
+static void put_vgpu(const struct gpu_maps *m, const struct unit *unit,
+		     const struct gpu_vgpu *v, struct prom *out)
+{
+	const struct child_gpu_vgpu *said = &v->said;
+	char index[16], hindex[RECORD_NAME_MAX * 5], instance[16] = "", id[16];
+	(void)snprintf(index, sizeof(index), "%u", v->device);
+	(void)snprintf(hindex, sizeof(hindex), "%s/gpu-%s", m->env->hostname, index);
+	(void)snprintf(id, sizeof(id), "%u", said->id);
+	if (said->gi != CHILD_GPU_NONE)
+		(void)snprintf(instance, sizeof(instance), "%u", said->gi);
+	const struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", m->env->hostname},
+		{"cgrouphostname", unit->node},
+		{"uuid", unit->id},
+		{"index", index},
+		{"hindex", hindex},
+		{"gpuuuid", v->gpu_uuid},
+		{"gpuiid", instance},
+		{"vgpu", id},
+		{"type", said->type}};
+	static const struct {
+		enum child_gpu_vgpu_value which;
+		enum child_gpu_value same; /* as of a device */
+	} values[] = {{CHILD_GPU_VGPU_BUSY, CHILD_GPU_BUSY},
+		      {CHILD_GPU_VGPU_USED, CHILD_GPU_MEMORY_USED},
+		      {CHILD_GPU_VGPU_SIZE, CHILD_GPU_MEMORY_TOTAL}};
+	const uint64_t value[] = {said->busy_ppm, said->used_bytes, said->size_bytes};
+
+	prom_family(out, &vgpu_info);
+	prom_put_u64(out, labels, 10, 1);
+	prom_family(out, &family_flag);
+	prom_put_scaled(out, labels, 9, v->share_ppm, 6);
+	for (size_t i = 0; i < 3; i++) {
+		const struct unit_gpu_column *c = unit_gpu_columns;
+		if (!(said->have >> values[i].which & 1))
+			continue;
+		while (c->value != values[i].same)
+			c++;
+		prom_family(out, &c->family);
+		prom_put_scaled(out, labels, 9, value[i], c->decimals);
+	}
+}
+
+static void export_vgpus(const struct gpu_maps *m, const struct unit *unit,
+			 struct prom *out)
+{
+	const struct gpu_vgpu *v = NULL;
+
+	while ((v = gpu_vgpus_next(m->vgpus, unit->id, v)))
+		put_vgpu(m, unit, v, out);
+}
+
 void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
 		     struct prom *out)
 {
-	if (!unit->gpus[0])
+	if (unit->manager != MANAGER_SLURM)
+		export_vgpus(m, unit, out);
+	if (unit->manager != MANAGER_SLURM || !unit->gpus[0])
 		return;
 	if (!u->done)
 		find_unit_gpus(m, unit, u);
@@ -609,6 +679,8 @@ static bool was_given(struct gpu_maps *m, const struct unit *unit, uint32_t devi
 {
 	struct gpu_use use[GPUS_MAX];
 
+	if (unit->manager != MANAGER_SLURM)
+		return true;
 	if (!unit->gpus[0])
 		return false;
 	int n = gpu_maps_of(m, unit, false, use, GPUS_MAX);

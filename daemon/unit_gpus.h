@@ -45,6 +45,9 @@ struct unit_gpus {
 };
 void unit_gpus_done(struct unit_gpus *u);
 
+/* Before gpu_maps_export() of virtual machines: what ceems-gpu says of their parts of
+ * devices now. */
+void gpu_maps_read_vgpus(struct gpu_maps *m);
 void gpu_maps_export(struct gpu_maps *m, const struct unit *unit, struct unit_gpus *u,
 		     struct prom *out);
 

@@ -97,6 +97,23 @@ static void add_shared_device(const struct energy_use *use, const struct gpu_par
 	add_held_device(use, &r, sum);
 }
 
+static void add_vgpu(const struct energy_use *use, const struct child_gpu_vgpu *v,
+		     const struct gpu_reading *g, struct gpu_use_sum *sum)
+{
+	struct gpu_reading r = {.read_ns = g->read_ns, .used_ns = g->used_ns};
+
+	if (v->have >> CHILD_GPU_VGPU_BUSY & 1)
+		r.have |= 1u << CHILD_GPU_BUSY;
+	if (v->have >> CHILD_GPU_VGPU_USED & 1)
+		r.have |= 1u << CHILD_GPU_MEMORY_USED;
+	if (v->have >> CHILD_GPU_VGPU_SIZE & 1)
+		r.have |= 1u << CHILD_GPU_MEMORY_TOTAL;
+	r.value[CHILD_GPU_BUSY] = v->busy_ppm;
+	r.value[CHILD_GPU_MEMORY_USED] = v->used_bytes;
+	r.value[CHILD_GPU_MEMORY_TOTAL] = v->size_bytes;
+	add_held_device(use, &r, sum);
+}
+
 /* The unit's devices, and who shares them */
 struct gpu_use_of {
 	const struct units *units;
@@ -122,7 +139,9 @@ static void add_unit_devices(const struct gpu_use_of *of, const struct energy_us
 		/* memory and counters are the GPU instance's */
 		if (part->is_compute)
 			continue;
-		if (g && part->share_ppm == ENERGY_ONE_PPM) {
+		if (g && part->vgpu) {
+			add_vgpu(use, &part->vgpu->said, g, sum);
+		} else if (g && part->share_ppm == ENERGY_ONE_PPM) {
 			add_held_device(use, g, sum);
 		} else if (g && part->instance == GPUS_NONE) {
 			struct gpu_shared_use own = gpu_sharing_use(

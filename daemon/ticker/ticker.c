@@ -21,6 +21,7 @@
 #include "daemon/ticker/node_use.h"
 #include "daemon/ticker/usage_deltas.h"
 #include "daemon/unit_gpus.h"
+#include "daemon/vgpus/gpu_vgpus.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -57,6 +58,7 @@ struct ticker {
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
 	struct gpu_sharing *gpu_sharing;   /* likewise */
+	struct gpu_vgpus *gpu_vgpus;       /* likewise */
 	struct gpu_idle gpu_idle;
 	struct host_check host_check;
 };
@@ -114,6 +116,7 @@ void ticker_free(struct ticker *t)
 	gpu_readings_free(t->gpu_readings);
 	gpu_weights_free(t->gpu_weights);
 	gpu_sharing_free(t->gpu_sharing);
+	gpu_vgpus_free(t->gpu_vgpus);
 	usage_deltas_done(&t->deltas);
 	steps_energy_done(&t->steps);
 	energy_work_done(&t->work);
@@ -297,6 +300,11 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 		t->gpu_sharing = gpu_sharing_new(t->env);
 	if (t->gpu_sharing)
 		gpu_sharing_take(t->gpu_sharing, t->units, p.gpus);
+	if (p.gpus_by_driver && !t->gpu_vgpus)
+		t->gpu_vgpus = gpu_vgpus_new(t->env);
+	if (t->gpu_vgpus)
+		gpu_vgpus_take(t->gpu_vgpus, p.gpus);
+	p.gpu_vgpus = t->gpu_vgpus;
 	if (t->env->options->energy_gpu_sharing)
 		p.gpu_sharing = t->gpu_sharing;
 	p.gpu_maps = t->gpu_maps;

@@ -144,6 +144,37 @@ static void take_gpus(struct usage_deltas *w, const struct usage_deltas_params *
 	}
 }
 
+/* A virtual machine's parts of devices, by the host's figures of them. What it has as a
+ * whole (PCI passthrough) no driver of the host sees: it is not measured. */
+static void take_vgpus(struct usage_deltas *w, const struct usage_deltas_params *p,
+		       const struct unit *unit, struct energy_use *use)
+{
+	const struct gpu_vgpu *v = NULL;
+
+	use->gpus = &w->gpus[w->gpu_count];
+	while (use->gpu_count < GPUS_PER_UNIT &&
+	       (v = gpu_vgpus_next(p->gpu_vgpus, unit->id, v))) {
+		const struct child_gpu_vgpu *said = &v->said;
+		struct gpu_weight in = {.share_ppm = ENERGY_ONE_PPM};
+		uint64_t use_ppm = said->busy_ppm;
+		if (v->device >= p->gpus)
+			continue;
+		if (said->gi != CHILD_GPU_NONE) {
+			(void)gpu_weights_of(p->gpu_weights, v->device, said->gi,
+					     GPUS_NONE, &in);
+			use_ppm = (uint64_t)in.use_ppm * v->share_ppm / ENERGY_ONE_PPM;
+		}
+		w->parts[w->gpu_count] = (struct gpu_part){
+			.instance = GPUS_NONE, .share_ppm = v->share_ppm, .vgpu = v};
+		w->gpus[w->gpu_count++] = (struct energy_gpu_share){
+			v->device,
+			(uint32_t)((uint64_t)in.share_ppm * v->share_ppm /
+				   ENERGY_ONE_PPM),
+			(uint32_t)use_ppm};
+		use->gpu_count++;
+	}
+}
+
 static uint64_t totals_cpu_ns(const struct unit_totals *t)
 {
 	return t->cpu_user_ns + t->cpu_system_ns;
@@ -221,7 +252,9 @@ static void take_unit_use(struct usage_deltas *w, const struct usage_deltas_para
 	};
 	use->memory_kib_ms =
 		rss_kib(p, i) * lived_ms(p, use->started_ns, use->ended_ns);
-	if (p->gpus && unit->gpus[0])
+	if (p->gpus && unit->manager == MANAGER_LIBVIRT)
+		take_vgpus(w, p, unit, use);
+	else if (p->gpus && unit->gpus[0])
 		take_gpus(w, p, i, use);
 	w->cpu_ns += new_ns;
 	w->memory_kib_ms += use->memory_kib_ms;

@@ -9,12 +9,14 @@
 #include "daemon/ticker/gpu_weights.h"
 #include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
+#include "daemon/vgpus/gpu_vgpus.h"
 
 /* Which part of a device a unit was given */
 struct gpu_part {
 	uint32_t instance;  /* GPU instance (MIG); GPUS_NONE: the device is whole */
 	uint32_t share_ppm; /* of the instance, or of the whole device */
 	bool by_mps;
+	const struct gpu_vgpu *vgpu; /* a virtual machine's part; NULL: none */
 	bool is_compute; /* one of several compute instances of the instance */
 };
 
@@ -42,6 +44,7 @@ struct usage_deltas_params {
 	uint32_t gpus; /* devices that are measured; further ones are left out */
 	struct gpu_maps *gpu_maps;             /* NULL: shares of GPUs are unknown */
 	const struct gpu_weights *gpu_weights; /* NULL: those of instances (MIG) are */
+	const struct gpu_vgpus *gpu_vgpus;     /* NULL: there are none */
 	const struct gpu_sharing *gpu_sharing; /* NULL: shares of a device say it all */
 	/* boot time from which on GPUs are charged in this tick, if that is before t0;
 	 * 0: from t0 on */

@@ -355,6 +355,10 @@ TESTS += gpu_use_test
 gpu_use_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_use_test_PKGS := yaml-0.1
 gpu_use_test_LDFLAGS := -Wl,--wrap=child_link_get,--wrap=unit_report_gpus,--wrap=gpu_sharing_use
+TESTS += usage_deltas_test
+usage_deltas_test_LIBS := libticker libnode libsources libdaemon libconf libbase
+usage_deltas_test_PKGS := yaml-0.1
+usage_deltas_test_LDFLAGS := -Wl,--wrap=gpu_maps_of,--wrap=gpu_weights_of,--wrap=gpu_vgpus_next
 TESTS += gpu_weights_test
 gpu_weights_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_weights_test_PKGS := yaml-0.1
