@@ -32,6 +32,10 @@ web_bodies_PKGS := $(libhttpd_USES)
 web_bodies_LDLIBS := -lcrypt
 
 # made-up jobs for a ring, at any rate
+PROGS += vm_put
+NOINST_PROGS += vm_put
+vm_put_SRCS := test/fake/vm_put.c
+vm_put_LIBS := libbase
 PROGS += unit_source
 NOINST_PROGS += unit_source
 unit_source_SRCS := test/fake/unit_source.c

@@ -81,6 +81,7 @@ CHECKS += test/e2e/slurm_jobs.sh
 CHECKS_MORE += test/e2e/slurm_jobs_24.sh
 CHECKS += test/e2e/slurm_gpus.sh
 CHECKS += test/e2e/slurm_gpu_energy.sh
+CHECKS += test/e2e/gpu_vm.sh
 CHECKS += test/e2e/slurm_amd_gpu.sh
 CHECKS += test/e2e/slurm_kill9.sh
 CHECKS += test/e2e/slurm_reports.sh
