@@ -9,6 +9,7 @@
 
 #include "daemon/units_expire.h"
 #include "daemon/units_find.h"
+#include "daemon/units_report.h"
 #include "daemon/units_totals.h"
 #include "daemon/units_transaction.h"
 #include "lib/cgroup.h"
@@ -153,17 +154,11 @@ static bool take_record_unit(struct units_transaction *w, bool synthetic)
 	return true;
 }
 
-static bool take_step(struct units_transaction *w, bool synthetic)
+/* A slot for a new step: for that one that ended first may leave. False: no room. */
+static bool take_step_slot(struct units_transaction *w)
 {
-	const struct record *r = w->r;
 	struct units *u = w->u;
 
-	w->si = w->unit_new ? UNITS_NONE : steps_find(u, w->ui, r->step);
-	if (w->si != UNITS_NONE) {
-		w->step = *steps_get(u, w->si);
-		w->name = u->step_names[w->si];
-		return true;
-	}
 	w->si = store_step_free(u);
 	if (w->si == UNITS_NONE) {
 		uint32_t oldest = links_first(&u->steps_ended);
@@ -180,6 +175,22 @@ static bool take_step(struct units_transaction *w, bool synthetic)
 			return false;
 	}
 	w->step_new = true;
+	return true;
+}
+
+static bool take_step(struct units_transaction *w, bool synthetic)
+{
+	const struct record *r = w->r;
+	struct units *u = w->u;
+
+	w->si = w->unit_new ? UNITS_NONE : steps_find(u, w->ui, r->step);
+	if (w->si != UNITS_NONE) {
+		w->step = *steps_get(u, w->si);
+		w->name = u->step_names[w->si];
+		return true;
+	}
+	if (!take_step_slot(w))
+		return false;
 	w->step = (struct step){.state = UNIT_RUNNING,
 				.unit = w->ui,
 				.next = w->unit.first_step,
@@ -434,6 +445,51 @@ static int apply_stop(struct units_transaction *w, struct err *err)
 	return 0;
 }
 
+/* A part of a step comes at its end, and changes neither counters nor state of its
+ * unit. One of a unit that is not here is nobody's. */
+static int apply_part(struct units_transaction *w, struct err *err)
+{
+	struct units *u = w->u;
+	const struct record *r = w->r;
+
+	w->ui = find_unit_of(u, r, false);
+	if (w->ui == UNITS_NONE || steps_find(u, w->ui, r->step) != UNITS_NONE) {
+		w->ui = UNITS_NONE;
+		w->node.stops_late++;
+		units_transaction_commit(w);
+		return 0;
+	}
+	w->unit = *units_get(u, w->ui);
+	if (!take_step_slot(w)) {
+		int rc = say_no_room(u, err);
+		w->ui = UNITS_NONE;
+		w->node.refused++;
+		units_transaction_commit(w);
+		return rc;
+	}
+	w->step = (struct step){.state = UNIT_ENDED,
+				.unit = w->ui,
+				.next = w->unit.first_step,
+				.step = r->step,
+				.exit_status = r->exit_status,
+				.lost = r->counters.source ? STEP_NOT_LOST : STEP_LOST,
+				.totals = w->counters,
+				.started_boottime_ns =
+					r->began_ns && r->began_ns < r->boottime_ns
+						? r->began_ns
+						: r->boottime_ns,
+				.ended_boottime_ns = r->boottime_ns,
+				.left_boottime_ns = w->boottime_ns};
+	describe_step(w);
+	w->step.cgroup_count = 0; /* nothing is left to be read */
+	w->unit.first_step = w->si;
+	units_transaction_commit(w);
+	/* its report was written without it */
+	if (unit_report(u, w->ui)->marks & REPORT_FINISHED)
+		unit_report_mark(u, w->ui, 0, REPORT_FINISHED);
+	return 0;
+}
+
 static int apply_unit(struct units_transaction *w, struct err *err)
 {
 	const struct record *r = w->r;
@@ -517,7 +573,8 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	case RECORD_STEP_START:
 		return apply_start(&w, synthetic, err);
 	case RECORD_STEP_STOP:
-		return apply_stop(&w, err);
+		return r->flags & RECORD_PART ? apply_part(&w, err)
+					      : apply_stop(&w, err);
 	case RECORD_HELLO:
 		units_transaction_commit(&w);
 		return 0;

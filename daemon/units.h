@@ -17,7 +17,8 @@
  * instruction each record has been applied exactly once. Counters read from running
  * cgroups are plain, monotonic stores. The caller serialises (struct daemon's lock).
  *
- *	unit's value = sum of folded (ended) steps + its steps still in the table
+ *	unit's value = sum of folded (ended) steps + its steps still in the table,
+ *	               less those that are parts of others (containers of a pod)
  *	node's value = units folded out of the table + units in the table
  */
 
@@ -121,6 +122,13 @@ struct step {
 static inline uint32_t step_profile_hz(const struct step *s)
 {
 	return s->flags >> STEP_PROFILE_SHIFT;
+}
+
+/* Its counters are in those of another step of its unit, too: they do not add up. Such
+ * a step is in the table from its end on, and energy is not divided among them. */
+static inline bool step_is_part(const struct step *s)
+{
+	return s->flags & RECORD_PART;
 }
 
 /* A step's name, as two hints: the program that it runs, and SLURM_JOB_NAME if that

@@ -104,9 +104,14 @@ void energy_put_unit(struct units *u, uint32_t i)
 	txn_put(u, &u->unit_energy[i].generation[now_of(u)], &fresh, sizeof(fresh));
 }
 
-void energy_put_step(struct units *u, uint32_t i)
+void energy_put_step(struct units *u, uint32_t i, const struct step *s)
 {
 	struct step_energy fresh = {0};
+
+	if (step_is_part(s)) { /* what it used is charged to another step */
+		fresh.seen = 1;
+		fresh.charged_cpu_ns = s->totals.cpu_user_ns + s->totals.cpu_system_ns;
+	}
 	txn_put(u, &u->step_energy[i].generation[now_of(u)], &fresh, sizeof(fresh));
 }
 

@@ -89,7 +89,7 @@ void units_energy_gpus(struct units *u, uint64_t charged_ns);
 bool energy_is_charged(const struct units *u, uint32_t i);
 /* Within a transaction: fresh accounts for slots that are being taken */
 void energy_put_unit(struct units *u, uint32_t i);
-void energy_put_step(struct units *u, uint32_t i);
+void energy_put_step(struct units *u, uint32_t i, const struct step *s);
 /* Within a transaction: the unit, which has no steps left, leaves the table. */
 void energy_put_fold(struct units *u, uint32_t i);
 /* Checks the accounts of a file that was not just created. */

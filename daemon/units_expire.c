@@ -55,7 +55,8 @@ void expire_step(struct units *u, uint32_t i)
 	uint32_t state = UNIT_FREE;
 	bool tombstone = !is_step_settled(s);
 
-	totals_add(&folded, &s->totals);
+	if (!step_is_part(s))
+		totals_add(&folded, &s->totals);
 	txn_begin(u);
 	txn_put(u, &unit->folded, &folded, sizeof(folded));
 	if (tombstone)

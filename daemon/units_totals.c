@@ -91,8 +91,10 @@ void unit_total(const struct units *u, uint32_t i, struct unit_totals *ret)
 {
 	struct unit_totals t = u->units[i].folded;
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
-	     s = steps_after(u, s))
-		totals_add(&t, &u->steps[s].totals);
+	     s = steps_after(u, s)) {
+		if (!step_is_part(&u->steps[s]))
+			totals_add(&t, &u->steps[s].totals);
+	}
 	*ret = t;
 }
 

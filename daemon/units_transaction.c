@@ -67,7 +67,7 @@ void units_transaction_commit(struct units_transaction *w)
 	if (w->si != UNITS_NONE)
 		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));
 	if (w->step_new)
-		energy_put_step(u, w->si);
+		energy_put_step(u, w->si, &w->step);
 	if (w->step_new || w->named)
 		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));
 	txn_put(u, store_node(u, w->r->manager), &w->node, sizeof(w->node));

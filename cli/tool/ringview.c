@@ -119,7 +119,7 @@ static void put_flags(struct buf *b, uint32_t flags)
 	static const char *const names[] = {
 		"cut",        "last",        "perf_hardware", "perf_software",
 		"perf_cache", "report_text", "report_json",   "gpus_trusted",
-		"signalled",  "running",     "millicpus",
+		"signalled",  "running",     "millicpus",     "part",
 	};
 	bool first = true;
 

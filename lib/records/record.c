@@ -36,6 +36,7 @@ enum field_id {
 	F_CGROUP = 23,
 	F_DEVICE = 24,
 	F_FIGURES = 25,
+	F_BEGAN = 26,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -66,6 +67,7 @@ static const struct tlv_member record_fields[] = {
 	FIELD(F_UID, U32, uid, false),
 	FIELD(F_GID, U32, gid, false),
 	FIELD(F_EXIT_STATUS, U32, exit_status, false),
+	FIELD(F_BEGAN, U64, began_ns, false),
 	FIELD(F_COUNTERS, COUNTERS, counters, false),
 	FIELD(F_ARRAY_JOB, U32, array_job, true),
 	FIELD(F_ARRAY_TASK, U32, array_task, true),

@@ -120,6 +120,9 @@ enum record_flag {
 	RECORD_RUNNING = 1 << 9, /* start: it ran before the adapter looked; what it has
 				    used by now is not of this moment */
 	RECORD_MILLICPUS = 1 << 10, /* cpus and step_cpus are thousandths */
+	RECORD_PART = 1 << 11, /* STEP_STOP: a part of what another step of the unit
+				  counts, as a container of a pod; told at its end,
+				  with began_ns */
 };
 
 /* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK
@@ -130,6 +133,7 @@ struct record {
 	uint8_t manager; /* enum record_manager */
 	uint32_t flags;  /* enum record_flag */
 	uint64_t realtime_ns, boottime_ns;
+	uint64_t began_ns; /* CLOCK_BOOTTIME; RECORD_PART: when it began, else 0 */
 
 	char unit[RECORD_ID_MAX]; /* raw job id, VM uuid, pod uid; HELLO may lack it */
 	char node[RECORD_NAME_MAX]; /* slurmd's node name from the cgroup path, or "" */

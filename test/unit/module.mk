@@ -73,11 +73,12 @@ collector_slurm_series_test_PKGS := yaml-0.1
 TESTS += collector_slurm_test
 collector_slurm_test_LIBS := libdaemon libsources libconf libbase
 collector_slurm_test_PKGS := yaml-0.1
-TESTS += units_test units_energy_test units_expire_test units_store_test
+TESTS += units_test units_energy_test units_expire_test units_part_test units_store_test
 units_test_LIBS := libdaemon libbase
 units_energy_test_LIBS := libdaemon libbase
 units_expire_test_LIBS := libdaemon libbase
 units_expire_test_LDFLAGS := -Wl,--wrap=posix_fallocate
+units_part_test_LIBS := libdaemon libbase
 units_store_test_LIBS := libdaemon libbase
 ifneq ($(filter libcacct,$(ARCHIVES)),)
 TESTS += flame_test

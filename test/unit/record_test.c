@@ -99,6 +99,7 @@ static void random_record(uint64_t *seed, struct record *r, size_t longest)
 	for (size_t i = 0; i < sizeof(u32) / sizeof(u32[0]); i++)
 		*u32[i] = (uint32_t)number(seed);
 	r->memory_bytes = number(seed);
+	r->began_ns = number(seed);
 	char *const text[] = {r->node,      r->gpus, r->gpu_share,
 			      r->sluid,     r->name, r->account,
 			      r->partition, r->user, r->command};
