@@ -8,9 +8,9 @@
 #include "lib/clock.h"
 #include "lib/records/ring.h"
 
-static const uint32_t hierarchies[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
-				       CGROUP_CPU,     CGROUP_BLKIO,  CGROUP_CPUSET,
-				       CGROUP_PIDS,    CGROUP_FREEZER};
+const uint32_t teller_hierarchies[TELLER_HIERARCHIES] = {
+	CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT, CGROUP_CPU,
+	CGROUP_BLKIO,   CGROUP_CPUSET, CGROUP_PIDS,    CGROUP_FREEZER};
 
 void teller_init(struct teller *t, enum record_manager manager, const char *ring)
 {
@@ -72,9 +72,9 @@ bool teller_ring_is_new(struct teller *t)
 uint32_t teller_run(int cgroupfd, const struct cgroup_layout *layout,
 		    const struct record *r)
 {
-	for (size_t c = 0; c < sizeof(hierarchies) / sizeof(hierarchies[0]); c++) {
-		const char *group = record_cgroup(r, hierarchies[c]);
-		const char *hierarchy = cgroup_dir(layout, hierarchies[c]);
+	for (size_t c = 0; c < TELLER_HIERARCHIES; c++) {
+		const char *group = record_cgroup(r, teller_hierarchies[c]);
+		const char *hierarchy = cgroup_dir(layout, teller_hierarchies[c]);
 		char path[RECORD_CGROUP_MAX + 40];
 		struct stat st;
 		if (!group || !*hierarchy)

@@ -13,6 +13,11 @@
 
 #define TELLER_FAILED_STATUS (1u << 8) /* exit(1), as wait(2) has it */
 
+/* The hierarchies in which a unit's group may be, the best first; enum
+ * record_cgroup_bit. */
+#define TELLER_HIERARCHIES 8u
+extern const uint32_t teller_hierarchies[TELLER_HIERARCHIES];
+
 struct teller {
 	const char *ring; /* path; borrowed */
 	enum record_manager manager;

@@ -17,7 +17,7 @@
 
 static int tell_of_pods(const struct options *o, struct err *err)
 {
-	struct pods_place place = {.cgroupfd = -1};
+	struct pods_place place = {.cgroupfd = -1, .cgroupfs = o->path_cgroupfs};
 	char ring[PATH_SIZE];
 	int n = snprintf(ring, sizeof(ring), "%s/ring", o->path_rundir);
 

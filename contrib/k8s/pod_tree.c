@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "contrib/adapter/teller.h"
+#include "contrib/k8s/group_file.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/log.h"
@@ -17,13 +19,6 @@
 #define FOLDERS_MAX 15u
 #define ENTRIES_MAX 100000u /* of one folder */
 #define READS_MAX 64u       /* of events at a time: others wait for us, too */
-#define PATH_SIZE (RECORD_CGROUP_MAX + 64u)
-#define EVENTS_FILE "cgroup.events"
-
-static const uint32_t hierarchies[] = {CGROUP_UNIFIED, CGROUP_MEMORY, CGROUP_CPUACCT,
-				       CGROUP_CPU,     CGROUP_BLKIO,  CGROUP_CPUSET,
-				       CGROUP_PIDS,    CGROUP_FREEZER};
-#define HIERARCHIES (sizeof(hierarchies) / sizeof(hierarchies[0]))
 
 struct folder {
 	char path[RECORD_CGROUP_MAX]; /* from the mount of a hierarchy */
@@ -123,49 +118,30 @@ int pod_tree_fd(const struct pod_tree *t)
 	return t->fd;
 }
 
-/* "HIERARCHY/PATH" below cgroupfd. False: there is none, or it is too long. */
-static bool print_path(const struct pod_tree *t, uint32_t bit, const char *path,
-		       const char *file, char *ret)
-{
-	const char *dir = cgroup_dir(&t->place.layout, bit);
-	int n = snprintf(ret, PATH_SIZE, "%s%s%s%s", dir, path, *file ? "/" : "", file);
-
-	return *dir && n > 0 && (size_t)n < PATH_SIZE;
-}
-
 static bool is_folder(const struct pod_tree *t, uint32_t bit, const char *path)
 {
-	char full[PATH_SIZE];
+	char full[GROUP_FILE_SIZE];
 	struct stat st;
 
-	return print_path(t, bit, path, "", full) &&
+	return group_file_path(&t->place, bit, path, "", full) &&
 	       fstatat(t->place.cgroupfd, full, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
 /* ---- last counters --------------------------------------------------------------- */
 
-static int watch_file(struct pod_tree *t, const char *below, uint32_t mask)
-{
-	char full[PATH_SIZE + 40];
-
-	/* inotify has no *at() */
-	(void)snprintf(full, sizeof(full), "/proc/self/fd/%d/%s", t->place.cgroupfd,
-		       below);
-	return inotify_add_watch(t->fd, full, mask);
-}
-
 static void begin_look(struct pod_tree *t, const char *uid, const char *path)
 {
-	char file[PATH_SIZE];
+	char file[GROUP_FILE_SIZE];
 	size_t len = strlen(path) + 1;
 
-	if (t->no_looks || !print_path(t, CGROUP_UNIFIED, path, EVENTS_FILE, file))
+	if (t->no_looks ||
+	    !group_file_path(&t->place, CGROUP_UNIFIED, path, GROUP_EVENTS, file))
 		return;
 	for (const struct last_look *l = t->looks; l; l = l->next) {
 		if (strcmp(l->path, path) == 0)
 			return;
 	}
-	int wd = watch_file(t, file, IN_MODIFY);
+	int wd = group_file_watch(&t->place, t->fd, file, IN_MODIFY);
 	if (wd < 0) {
 		t->no_looks = errno == ENOSPC;
 		if (t->no_looks)
@@ -193,30 +169,13 @@ static struct last_look **find_look(struct pod_tree *t, int wd, const char *path
 	return l;
 }
 
-static bool is_populated(const struct pod_tree *t, const char *path)
-{
-	char file[PATH_SIZE], text[256];
-
-	return !print_path(t, CGROUP_UNIFIED, path, EVENTS_FILE, file) ||
-	       fs_read_at(t->place.cgroupfd, file, text, sizeof(text), NULL) < 0 ||
-	       !strstr(text, "populated 0");
-}
-
 /* The files that are read now are final: no process can come back but by kubelet, which
  * has given up a pod without processes, or starts its next container, and then this is
  * called again. */
 static void read_last(struct pod_tree *t, struct last_look *l)
 {
-	const struct cgroup_known known = {.has_cpu = false};
-	struct record r;
-
-	if (is_populated(t, l->path))
-		return;
-	record_init(&r, RECORD_STEP_STOP, MANAGER_K8S);
-	for (size_t i = 0; i < HIERARCHIES; i++)
-		(void)record_add_cgroup(&r, hierarchies[i], l->path);
-	(void)cgroup_final_counters(t->place.cgroupfd, "", &t->place.layout, r.cgroups,
-				    r.cgroup_count, &known, &l->counters, NULL);
+	if (group_file_is_empty(&t->place, l->path))
+		(void)group_file_counters(&t->place, l->path, &l->counters);
 }
 
 static void end_look(struct pod_tree *t, const char *uid, const char *path)
@@ -249,9 +208,9 @@ static uint32_t find_bits(const struct pod_tree *t, const struct folder *f)
 {
 	uint32_t bits = 0;
 
-	for (size_t i = 0; i < HIERARCHIES; i++) {
-		if (is_folder(t, hierarchies[i], f->path))
-			bits |= hierarchies[i];
+	for (size_t i = 0; i < TELLER_HIERARCHIES; i++) {
+		if (is_folder(t, teller_hierarchies[i], f->path))
+			bits |= teller_hierarchies[i];
 	}
 	return bits;
 }
@@ -269,10 +228,10 @@ static void see_name(struct pod_tree *t, const struct folder *f, const char *nam
 
 static void list_folder(struct pod_tree *t, struct folder *f, bool before)
 {
-	char full[PATH_SIZE];
+	char full[GROUP_FILE_SIZE];
 	struct dirent *e;
 
-	if (!print_path(t, t->hierarchy, f->path, "", full))
+	if (!group_file_path(&t->place, t->hierarchy, f->path, "", full))
 		return;
 	int fd = fs_opendir_at(t->place.cgroupfd, full, NULL);
 	auto_closedir DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -285,20 +244,21 @@ static void list_folder(struct pod_tree *t, struct folder *f, bool before)
 /* True: it is watched since now. */
 static bool watch_folder(struct pod_tree *t, struct folder *f)
 {
-	char full[PATH_SIZE];
+	char full[GROUP_FILE_SIZE];
 
-	if (f->wd >= 0 || !print_path(t, t->hierarchy, f->path, "", full))
+	if (f->wd >= 0 || !group_file_path(&t->place, t->hierarchy, f->path, "", full))
 		return false;
-	f->wd = watch_file(t, full, IN_CREATE | IN_DELETE | IN_ONLYDIR);
+	f->wd = group_file_watch(&t->place, t->fd, full,
+				 IN_CREATE | IN_DELETE | IN_ONLYDIR);
 	return f->wd >= 0;
 }
 
 static bool find_hierarchy(struct pod_tree *t)
 {
-	for (size_t i = 0; i < HIERARCHIES && !t->hierarchy; i++) {
+	for (size_t i = 0; i < TELLER_HIERARCHIES && !t->hierarchy; i++) {
 		for (unsigned k = 0; k < t->count && !t->hierarchy; k++) {
-			if (is_folder(t, hierarchies[i], t->folders[k].path))
-				t->hierarchy = hierarchies[i];
+			if (is_folder(t, teller_hierarchies[i], t->folders[k].path))
+				t->hierarchy = teller_hierarchies[i];
 		}
 	}
 	return t->hierarchy != 0;

@@ -23,7 +23,8 @@
 #define POD_NAMESPACE_SIZE 64u /* DNS-1123 label */
 
 struct pods_place {
-	int cgroupfd; /* borrowed */
+	int cgroupfd;         /* borrowed */
+	const char *cgroupfs; /* its path */
 	struct cgroup_layout layout;
 	const char *ring; /* path */
 };

@@ -79,7 +79,7 @@ static void lab_init(struct lab *l, bool ring)
 	(void)snprintf(l->cgroup, sizeof(l->cgroup), "%s/cgroup", l->folder);
 	assert_int_equal(mkdir(l->cgroup, 0755), 0);
 	put_file(l, "cgroup.controllers", "cpu memory\n");
-	l->place = (struct pods_place){.ring = l->ring_path};
+	l->place = (struct pods_place){.ring = l->ring_path, .cgroupfs = l->cgroup};
 	l->place.cgroupfd = fs_opendir_at(AT_FDCWD, l->cgroup, &err);
 	assert_true(l->place.cgroupfd >= 0);
 	assert_int_equal(cgroup_probe(l->place.cgroupfd, &l->place.layout, &err), 0);
