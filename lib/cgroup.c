@@ -406,3 +406,25 @@ bool cgroup_pod_uid(const char *parent, const char *name, char ret[CGROUP_POD_UI
 		memcpy(ret, uid, sizeof(uid));
 	return found;
 }
+
+bool cgroup_container_id(const char *name, char ret[CGROUP_CONTAINER_ID_SIZE])
+{
+	const size_t digits = CGROUP_CONTAINER_ID_SIZE - 1, end = strlen(".scope");
+	const char *monitor = "conmon-";
+	size_t len = strlen(name), before = 0;
+
+	if (len > digits + end && strcmp(name + len - end, ".scope") == 0) {
+		before = len - end - digits;
+		if (name[before - 1] != '-' ||
+		    (before >= strlen(monitor) &&
+		     pod_name_begins(name + before - strlen(monitor), monitor)))
+			return false;
+	} else if (len != digits) {
+		return false;
+	}
+	if (strspn(name + before, "0123456789abcdef") < digits)
+		return false;
+	memcpy(ret, name + before, digits);
+	ret[digits] = '\0';
+	return true;
+}

@@ -79,6 +79,12 @@ bool cgroup_is_machine(const char *parent, const char *name);
 bool cgroup_pod_uid(const char *parent, const char *name,
 		    char ret[CGROUP_POD_UID_SIZE]);
 
+/* The id of the container whose control group a directory below a pod's is: 64
+ * hexadecimal digits, with systemd between "RUNTIME-" and ".scope". Any text. False,
+ * ret untouched: it is no container's, or that of CRI-O's monitor of one. */
+#define CGROUP_CONTAINER_ID_SIZE 65u
+bool cgroup_container_id(const char *name, char ret[CGROUP_CONTAINER_ID_SIZE]);
+
 /* Whether a directory above Slurm's belongs to others: those of sessions, machines and
  * pods are large, and are not searched for jobs. */
 bool cgroup_never_slurm(const char *name);

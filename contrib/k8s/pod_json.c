@@ -96,6 +96,43 @@ static void read_size(struct json_object *pod, struct pod_info *ret)
 	pod_size_total(&size, ret);
 }
 
+/* {"terminated":{"containerID":"containerd://...","exitCode":0}} */
+static void read_terminated(struct json_object *status, const char *state,
+			    struct pod_info *ret)
+{
+	struct json_object *s = http_json_get(status, state, json_type_object);
+	struct json_object *t = http_json_get(s, "terminated", json_type_object);
+	uint64_t code = 0;
+
+	if (!t)
+		return;
+	(void)http_json_u64(t, "exitCode", 255, &code);
+	const uint32_t exit_code = (uint32_t)code;
+	pod_info_add_container(ret, text_of(status, "name"),
+			       http_json_text(t, "containerID"), &exit_code);
+}
+
+static void read_containers(struct json_object *pod, struct pod_info *ret)
+{
+	static const char *const lists[] = {"initContainerStatuses",
+					    "containerStatuses",
+					    "ephemeralContainerStatuses"};
+	struct json_object *status = http_json_get(pod, "status", json_type_object);
+
+	for (size_t l = 0; l < sizeof(lists) / sizeof(lists[0]); l++) {
+		struct json_object *list =
+			http_json_get(status, lists[l], json_type_array);
+		size_t n = list ? json_object_array_length(list) : 0;
+		for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+			struct json_object *c = json_object_array_get_idx(list, i);
+			read_terminated(c, "state", ret);
+			read_terminated(c, "lastState", ret);
+			pod_info_add_container(ret, text_of(c, "name"),
+					       http_json_text(c, "containerID"), NULL);
+		}
+	}
+}
+
 static int copy_name(char *to, size_t size, struct json_object *metadata,
 		     const char *member, struct err *err)
 {
@@ -127,8 +164,10 @@ static int read_pod(struct json_object *pod, struct pod_info *ret, struct err *e
 			    http_json_text(notes, "kubernetes.io/config.hash"),
 			    ret->uid))
 		rc = copy_name(ret->uid, sizeof(ret->uid), meta, "uid", err);
-	if (rc == 0)
+	if (rc == 0) {
 		read_size(pod, ret);
+		read_containers(pod, ret);
+	}
 	return rc;
 }
 

@@ -112,6 +112,27 @@ static void read_pod_size(const Kubelet__Pod *pod, struct pod_info *ret)
 	pod_size_total(&size, ret);
 }
 
+static void add_terminated(const Kubelet__ContainerStatus *c,
+			   const Kubelet__ContainerState *state, struct pod_info *ret)
+{
+	const Kubelet__Terminated *t = state ? state->terminated : NULL;
+
+	if (!t)
+		return;
+	const uint32_t exit_code = (uint32_t)t->exit_code & 0xff;
+	pod_info_add_container(ret, c->name, t->id, &exit_code);
+}
+
+static void add_statuses(Kubelet__ContainerStatus **list, size_t n,
+			 struct pod_info *ret)
+{
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		add_terminated(list[i], list[i]->state, ret);
+		add_terminated(list[i], list[i]->last_state, ret);
+		pod_info_add_container(ret, list[i]->name, list[i]->id, NULL);
+	}
+}
+
 static const char *annotation_of(const Kubelet__Metadata *m, const char *key)
 {
 	for (size_t i = 0; i < m->n_annotations && i < CONTAINERS_MAX; i++) {
@@ -145,6 +166,12 @@ static int read_pod_message(const Kubelet__Pod *pod, struct pod_info *ret,
 	     !copy_member(ret->uid, sizeof(ret->uid), m->uid)))
 		return err_set(err, -EBADMSG, "a pod without a name of Kubernetes");
 	read_pod_size(pod, ret);
+	if (pod->status) {
+		const Kubelet__Status *s = pod->status;
+		add_statuses(s->init_containers, s->n_init_containers, ret);
+		add_statuses(s->containers, s->n_containers, ret);
+		add_statuses(s->ephemeral_containers, s->n_ephemeral_containers, ret);
+	}
 	return 0;
 }
 

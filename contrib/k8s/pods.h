@@ -29,6 +29,15 @@ struct pods_place {
 	const char *ring; /* path */
 };
 
+/* What the status of a pod says of a container that has been started. */
+struct pod_container {
+	char id[CGROUP_CONTAINER_ID_SIZE]; /* of its control group */
+	char name[POD_NAMESPACE_SIZE];     /* DNS-1123 label */
+	bool ended;
+	uint32_t exit_code; /* if it has ended */
+};
+#define POD_CONTAINERS_MAX 64u /* of a pod, with those before their last restarts */
+
 /* What kubelet or the API server says of one. */
 struct pod_info {
 	char uid[CGROUP_POD_UID_SIZE]; /* of its control group: for a static pod not the
@@ -38,6 +47,17 @@ struct pod_info {
 	bool finished;         /* Succeeded or Failed: it holds no devices */
 	uint64_t cpu_milli;    /* requested, else the limit; 0: none */
 	uint64_t memory_bytes; /* the same */
+	uint32_t container_count;
+	struct pod_container containers[POD_CONTAINERS_MAX];
+};
+
+/* A container that has ended, by its control group. */
+struct container_end {
+	char id[CGROUP_CONTAINER_ID_SIZE];
+	uint32_t run;                /* a number of its own, from its group's inode */
+	uint64_t began_ns, ended_ns; /* CLOCK_BOOTTIME */
+	uint64_t ended_realtime_ns;
+	struct record_counters counters; /* COUNTERS_NONE: not known */
 };
 
 struct pods_stats {

@@ -20,6 +20,13 @@ static void check_event(int rc, const struct pod_event *e, const struct err *err
 	    (!pod_name_ok(e->info.name, sizeof(e->info.name)) ||
 	     !pod_name_ok(e->info.uid, sizeof(e->info.uid))))
 		abort();
+	for (uint32_t i = 0; rc == 0 && i < e->info.container_count; i++) {
+		const struct pod_container *c = &e->info.containers[i];
+		char id[CGROUP_CONTAINER_ID_SIZE];
+		if (i >= POD_CONTAINERS_MAX || !pod_name_ok(c->name, sizeof(c->name)) ||
+		    !cgroup_container_id(c->id, id))
+			abort();
+	}
 }
 
 static void see_any(void *arg, const struct pod_devices *d)

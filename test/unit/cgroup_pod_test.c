@@ -90,12 +90,50 @@ static void hostile_names_are_refused(void **state)
 	assert_null(uid_of("kubepods", name));
 }
 
+static void containers_are_known_by_their_ids(void **state)
+{
+	(void)state;
+	static const char id[] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	static const char *const runtimes[] = {"cri-containerd-", "crio-", "docker-"};
+	char name[200], ret[CGROUP_CONTAINER_ID_SIZE] = "";
+
+	assert_true(cgroup_container_id(id, ret));
+	assert_string_equal(ret, id);
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+		(void)snprintf(name, sizeof(name), "%s%s.scope", runtimes[i], id);
+		ret[0] = '\0';
+		assert_true(cgroup_container_id(name, ret));
+		assert_string_equal(ret, id);
+	}
+	static const char *const others[] = {"%s.scope",  "crio-conmon-%s.scope",
+					     "x%s.scope", "cri-%s",
+					     "%s0",       "cri-%sg.scope"};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		const char *at = strstr(others[i], "%s");
+		(void)snprintf(name, sizeof(name), "%.*s%s%s", (int)(at - others[i]),
+			       others[i], id, at + 2);
+		assert_false(cgroup_container_id(name, ret));
+	}
+	for (size_t n = 0; n < sizeof(id) - 1; n++) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)n, id);
+		assert_false(cgroup_container_id(name, ret));
+		(void)snprintf(name, sizeof(name), "-%.*s.scope", (int)n, id);
+		assert_false(cgroup_container_id(name, ret));
+	}
+	assert_false(cgroup_container_id("0123456789ABCDEF0123456789ABCDEF"
+					 "0123456789ABCDEF0123456789ABCDEF",
+					 ret));
+	assert_string_equal(ret, id); /* untouched */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_drivers_and_all_classes_are_known),
 		cmocka_unit_test(groups_of_classes_and_containers_are_no_pods),
 		cmocka_unit_test(hostile_names_are_refused),
+		cmocka_unit_test(containers_are_known_by_their_ids),
 	};
 
 	return cmocka_run_group_tests_name("cgroup_pod", tests, NULL, NULL);

@@ -248,6 +248,106 @@ static size_t pack_event(Kubelet__WatchEvent__Type type, Kubelet__Pod *pod)
 	return kubelet__watch_event__pack(&e, packed);
 }
 
+#define ID(digit)                                                                      \
+	"containerd://" digit                                                          \
+	"1111111111111111111111111111111111111111111111111111111"                      \
+	"11111111"
+
+static void check_container(uint32_t i, char digit, const char *name, int exit_code)
+{
+	const struct pod_container *c = &event.info.containers[i];
+
+	assert_true(i < event.info.container_count);
+	assert_int_equal(c->id[0], digit);
+	assert_string_equal(c->name, name);
+	assert_int_equal(c->ended, exit_code >= 0);
+	assert_int_equal(c->exit_code, exit_code >= 0 ? exit_code : 0);
+}
+
+/* A container that was restarted has the one before as its last state. */
+static void containers_of_statuses_are_read(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_event(POD(
+			"MODIFIED",
+			",\"status\":{\"initContainerStatuses\":[{\"name\":\"init\","
+			"\"containerID\":\"" ID(
+				"a") "\",\"state\":{\"terminated\":{"
+				     "\"exitCode\":0,\"containerID\":\"" ID(
+					     "a") "\"}}}],"
+						  "\"containerStatuses\":[{\"name\":"
+						  "\"main\",\"containerID\":\"" ID(
+							  "c") "\",\"state\":{"
+							       "\"running\":{}},"
+							       "\"lastState\":{"
+							       "\"terminated\":{"
+							       "\"exitCode\":137,"
+							       "\"containerID\":\"" ID(
+								       "b") "\"}}},{"
+									    "\"name\":"
+									    "\"waits\","
+									    "\"state\":"
+									    "{\"waiting"
+									    "\":{}}}],"
+									    "\"ephemera"
+									    "lContainer"
+									    "Statuses\""
+									    ":[{"
+									    "\"name\":"
+									    "\"debug\","
+									    "\"containe"
+									    "rID\":"
+									    "\"" ID("d") "\"}]}")),
+		0);
+	assert_int_equal(event.info.container_count, 4);
+	check_container(0, 'a', "init", 0);
+	check_container(1, 'b', "main", 137);
+	check_container(2, 'c', "main", -1);
+	check_container(3, 'd', "debug", -1);
+	assert_int_equal(
+		read_event(POD("ADDED", ",\"status\":{\"containerStatuses\":[1,"
+					"{},{\"name\":7,\"containerID\":{}}]}")),
+		0);
+	assert_int_equal(event.info.container_count, 0);
+}
+
+static void containers_of_kubelet_are_read(void **state)
+{
+	(void)state;
+	char n1[] = "main", n2[] = "debug", id1[] = ID("a"), id2[] = ID("b"),
+	     name[] = "web-0", namespace[] = "team", uid[] = UID;
+	Kubelet__Terminated t = KUBELET__TERMINATED__INIT;
+	Kubelet__ContainerState last = KUBELET__CONTAINER_STATE__INIT;
+	Kubelet__ContainerStatus one = KUBELET__CONTAINER_STATUS__INIT,
+				 two = KUBELET__CONTAINER_STATUS__INIT,
+				 *ones[] = {&one}, *twos[] = {&two};
+	Kubelet__Status status = KUBELET__STATUS__INIT;
+	Kubelet__Metadata meta = KUBELET__METADATA__INIT;
+	Kubelet__Pod pod = KUBELET__POD__INIT;
+
+	t.exit_code = 3;
+	t.id = id1;
+	last.terminated = &t;
+	one.name = n1;
+	one.last_state = &last;
+	two.name = n2;
+	two.id = id2;
+	status.n_containers = status.n_ephemeral_containers = 1;
+	status.containers = ones;
+	status.ephemeral_containers = twos;
+	meta.name = name;
+	meta.namespace_ = namespace;
+	meta.uid = uid;
+	pod.metadata = &meta;
+	pod.status = &status;
+	size_t len = pack_event(KUBELET__WATCH_EVENT__TYPE__MODIFIED, &pod);
+	assert_int_equal(pod_proto_event(packed, len, &event, &err), 0);
+	assert_int_equal(event.info.container_count, 2);
+	check_container(0, 'a', "main", 3);
+	check_container(1, 'b', "debug", -1);
+}
+
 static void pods_of_kubelet_are_read(void **state)
 {
 	(void)state;
@@ -456,6 +556,8 @@ int main(void)
 		cmocka_unit_test(mirror_of_a_static_pod_has_the_uid_of_its_group),
 		cmocka_unit_test(list_is_cut_into_its_pods),
 		cmocka_unit_test(pods_of_kubelet_are_read),
+		cmocka_unit_test(containers_of_statuses_are_read),
+		cmocka_unit_test(containers_of_kubelet_are_read),
 		cmocka_unit_test(message_that_grows_in_memory_is_refused),
 		cmocka_unit_test(devices_are_taken_by_resource),
 		cmocka_unit_test(names_of_devices_are_told_apart),
