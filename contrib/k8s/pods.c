@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contrib/adapter/teller.h"
+#include "contrib/k8s/containers.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -32,6 +33,7 @@ struct pod {
 	uint32_t device_count;
 	struct record_device *devices;
 	uint64_t cpu_milli, memory_bytes;
+	struct containers containers;
 };
 
 struct pods {
@@ -60,6 +62,7 @@ static void free_pod(struct pod *o)
 	free(o->name);
 	free(o->path);
 	free(o->devices);
+	containers_done(&o->containers);
 	free(o);
 }
 
@@ -214,6 +217,7 @@ static void send_stop(struct pods *p, struct pod *o,
 static void end_run(struct pods *p, struct pod *o,
 		    const struct record_counters *counters)
 {
+	containers_send(&o->containers, &p->teller, o->uid, true);
 	send_stop(p, o, counters);
 	free(o->path);
 	o->path = NULL;
@@ -269,6 +273,17 @@ void pods_end_group(struct pods *p, const char *uid, const char *path,
 		return;
 	end_run(p, o, counters);
 	drop_if_unknown(p, o);
+}
+
+void pods_end_container(struct pods *p, const char *uid,
+			const struct container_end *end)
+{
+	struct pod *o = find_pod(p, uid);
+
+	if (!o)
+		return;
+	containers_end(&o->containers, end);
+	containers_send(&o->containers, &p->teller, o->uid, !(o->marks & POD_RUNS));
 }
 
 void pods_list_groups_begin(struct pods *p)
@@ -330,6 +345,8 @@ void pods_see_info(struct pods *p, unsigned source, const struct pod_info *info)
 	o->marks = (o->marks & ~(uint32_t)(POD_FAILED | POD_FINISHED)) | marks;
 	if (changed && o->marks & POD_RUNS)
 		send_start(p, o);
+	containers_name(&o->containers, info);
+	containers_send(&o->containers, &p->teller, o->uid, !(o->marks & POD_RUNS));
 }
 
 static void drop_source(struct pods *p, unsigned source, struct pod *o)
@@ -433,6 +450,8 @@ void pods_refresh(struct pods *p)
 	bool again = teller_ring_is_new(&p->teller);
 
 	for (struct pod *o = next_pod(p, NULL); o; o = next_pod(p, o)) {
+		containers_send(&o->containers, &p->teller, o->uid,
+				!(o->marks & POD_RUNS));
 		if (!(o->marks & POD_RUNS))
 			continue;
 		if (again)

@@ -81,6 +81,10 @@ void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t 
 /* Its group is gone. counters: the last ones, NULL: not known. */
 void pods_end_group(struct pods *p, const char *uid, const char *path,
 		    const struct record_counters *counters);
+/* A container of it has ended. It is told when somebody has said its name, which the
+ * pause container has not. */
+void pods_end_container(struct pods *p, const char *uid,
+			const struct container_end *end);
 /* A list of groups: those not seen between the two are gone. */
 void pods_list_groups_begin(struct pods *p);
 void pods_list_groups_end(struct pods *p);
