@@ -10,6 +10,7 @@ libk8swatch_LIBS := libadapter libhttp libconf
 libk8swatch_CFLAGS := -I$(BUILD)
 libk8swatch_SRCS += contrib/k8s/api_config.c
 libk8swatch_SRCS += contrib/k8s/api_watch.c
+libk8swatch_SRCS += contrib/k8s/container_tree.c
 libk8swatch_SRCS += contrib/k8s/containers.c
 libk8swatch_SRCS += contrib/k8s/group_file.c
 libk8swatch_SRCS += contrib/k8s/grpc_unix.c

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "contrib/adapter/teller.h"
+#include "contrib/k8s/container_tree.h"
 #include "contrib/k8s/group_file.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
@@ -45,6 +46,7 @@ struct pod_tree {
 	bool overflow;
 	struct last_look *looks;
 	bool no_looks; /* they failed: no more watches */
+	struct container_tree *containers;
 };
 
 /* root, and the folders of the two classes below it: "/kubepods/burstable", or with
@@ -88,6 +90,11 @@ int pod_tree_new(const struct pods_place *place, const char *root, struct pods *
 		return err_set(err, rc, "inotify: %s: pods cannot be watched",
 			       strerror(-rc));
 	}
+	t->containers = container_tree_new(&t->place, p, t->fd);
+	if (!t->containers) {
+		pod_tree_free(t);
+		return err_set(err, -ENOMEM, "out of memory");
+	}
 	if (*root) {
 		add_root(t, root);
 	} else {
@@ -109,6 +116,7 @@ void pod_tree_free(struct pod_tree *t)
 		free(t->looks);
 		t->looks = next;
 	}
+	container_tree_free(t->containers);
 	close(t->fd);
 	free(t);
 }
@@ -183,6 +191,7 @@ static void end_look(struct pod_tree *t, const char *uid, const char *path)
 	struct last_look **at = find_look(t, -1, path), *l = *at;
 	bool known = l && l->counters.source != COUNTERS_NONE;
 
+	container_tree_end_pod(t->containers, path);
 	pods_end_group(t->pods, uid, path, known ? &l->counters : NULL);
 	if (!l)
 		return;
@@ -224,6 +233,7 @@ static void see_name(struct pod_tree *t, const struct folder *f, const char *nam
 		return;
 	pods_see_group(t->pods, uid, path, find_bits(t, f), before);
 	begin_look(t, uid, path);
+	container_tree_see_pod(t->containers, uid, path, t->hierarchy);
 }
 
 static void list_folder(struct pod_tree *t, struct folder *f, bool before)
@@ -277,10 +287,13 @@ unsigned pod_tree_look(struct pod_tree *t, bool list, bool before)
 	}
 	if (!list && !t->overflow)
 		return watched;
+	bool lost = t->overflow;
 	t->overflow = false;
 	pods_list_groups_begin(t->pods);
+	container_tree_list_begin(t->containers, lost);
 	for (unsigned i = 0; i < t->count; i++)
 		list_folder(t, &t->folders[i], before);
+	container_tree_list_end(t->containers);
 	pods_list_groups_end(t->pods);
 	return watched;
 }
@@ -305,6 +318,8 @@ static void take_event(struct pod_tree *t, const struct inotify_event *e)
 		t->overflow = true;
 		return;
 	}
+	if (!f && container_tree_take(t->containers, e))
+		return;
 	if (!f) {
 		struct last_look *l = *find_look(t, e->wd, NULL);
 		if (l && e->mask & IN_MODIFY)
