@@ -612,7 +612,9 @@ privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
 # contrib/k8s
 ifneq ($(filter libk8swatch,$(ARCHIVES)),)
-TESTS += pods_test k8s_answers_test
+TESTS += pods_test containers_test k8s_answers_test
+containers_test_LIBS := libk8swatch libadapter libbase
+containers_test_PKGS := $(libk8swatch_PKGS)
 pods_test_LIBS := libk8swatch libadapter libbase
 pods_test_PKGS := $(libk8swatch_PKGS)
 k8s_answers_test_LIBS := libk8swatch libadapter libhttp libbase

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Containers as parts of their pod's step: the group tells when they ended and what
+ * they used, the status what they are called. */
+#include "contrib/k8s/containers.h"
+#include "contrib/k8s/pod_size.h"
+#include "test/unit/pods_lab.h"
+
+#define POD "kubepods/burstable/pod" UID
+#define ID1 "1111111111111111111111111111111111111111111111111111111111111111"
+#define ID2 "2222222222222222222222222222222222222222222222222222222222222222"
+#define ID3 "3333333333333333333333333333333333333333333333333333333333333333"
+
+static void begin_lab(struct lab *l)
+{
+	lab_init(l, true);
+	make_path(l, "kubepods/burstable");
+	pod_tree_look(l->tree, true, true);
+	make_path(l, POD);
+	pod_tree_read(l->tree);
+	assert_true(next_record(l));
+	assert_int_equal(l->last.type, RECORD_STEP_START);
+}
+
+static void make_group(struct lab *l, const char *path)
+{
+	char file[512];
+
+	make_path(l, path);
+	(void)snprintf(file, sizeof(file), "%s/cgroup.events", path);
+	put_file(l, file, "populated 1\nfrozen 0\n");
+	pod_tree_read(l->tree);
+}
+
+/* As when its last process ends: the counters are read when it is empty */
+static void empty_group(struct lab *l, const char *path, const char *usage)
+{
+	char file[512], text[200];
+
+	(void)snprintf(file, sizeof(file), "%s/cpu.stat", path);
+	(void)snprintf(text, sizeof(text),
+		       "usage_usec %s\nuser_usec %s\nsystem_usec 0\n", usage, usage);
+	put_file(l, file, text);
+	(void)snprintf(file, sizeof(file), "%s/memory.peak", path);
+	put_file(l, file, "4096\n");
+	(void)snprintf(file, sizeof(file), "%s/cgroup.events", path);
+	put_file(l, file, "populated 0\nfrozen 0\n");
+	pod_tree_read(l->tree);
+}
+
+/* the kernel removes files with their group */
+static void end_group(struct lab *l, const char *path)
+{
+	static const char *const files[] = {"cpu.stat", "memory.peak", "cgroup.events"};
+	char file[600];
+
+	for (size_t i = 0; i < 3; i++) {
+		(void)snprintf(file, sizeof(file), "%s/%s/%s", l->cgroup, path,
+			       files[i]);
+		(void)unlink(file);
+	}
+	remove_path(l, path);
+	pod_tree_read(l->tree);
+}
+
+static struct pod_info status_of(const char *id, const char *name, const uint32_t *code)
+{
+	struct pod_info i = info_of(UID, "team", "web-0");
+	char url[100];
+
+	(void)snprintf(url, sizeof(url), "containerd://%s", id);
+	pod_info_add_container(&i, name, url, code);
+	return i;
+}
+
+/* the next record of a part */
+static bool next_part(struct lab *l)
+{
+	while (next_record(l)) {
+		if (l->last.flags & RECORD_PART)
+			return true;
+	}
+	return false;
+}
+
+static void container_that_ends_is_a_part_of_its_pod(void **state)
+{
+	(void)state;
+	struct lab l;
+	const uint32_t code = 3;
+	begin_lab(&l);
+	uint32_t run = l.last.step;
+	make_group(&l, POD "/" ID1);
+	struct pod_info i = status_of(ID1, "main", NULL);
+	pods_see_info(l.pods, 0, &i);
+	empty_group(&l, POD "/" ID1, "1500000");
+	end_group(&l, POD "/" ID1);
+	assert_false(next_part(&l)); /* its status may still have an exit code */
+	i = status_of(ID1, "main", &code);
+	pods_see_info(l.pods, 0, &i);
+	assert_true(next_part(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_STOP);
+	assert_string_equal(l.last.unit, UID);
+	assert_string_equal(l.last.command, "main");
+	assert_string_equal(l.last.name, "");
+	assert_true(l.last.step && l.last.step != run);
+	assert_int_equal(l.last.exit_status, 3 << 8);
+	assert_true(l.last.counters.cpu_user_ns == 1500000000);
+	assert_true(l.last.counters.memory_peak_bytes == 4096);
+	assert_true(l.last.began_ns && l.last.began_ns <= l.last.boottime_ns);
+	assert_false(next_part(&l)); /* once */
+	pods_see_info(l.pods, 0, &i);
+	assert_false(next_part(&l));
+	lab_done(&l);
+}
+
+static void names_may_come_after_the_pods_end(void **state)
+{
+	(void)state;
+	struct lab l;
+	const uint32_t code = 0;
+	struct pod_info i = info_of(UID, "team", "web-0");
+	begin_lab(&l);
+	pods_see_info(l.pods, 0, &i); /* Pending: no container has a status */
+	make_group(&l, POD "/" ID1);
+	empty_group(&l, POD "/" ID1, "1000");
+	end_group(&l, POD "/" ID1);
+	remove_path(&l, POD);
+	pod_tree_read(l.tree);
+	assert_false(next_part(&l));
+	i = status_of(ID1, "short", &code);
+	pods_see_info(l.pods, 0, &i);
+	assert_true(next_part(&l));
+	assert_string_equal(l.last.command, "short");
+	lab_done(&l);
+}
+
+static void pause_container_is_no_part(void **state)
+{
+	(void)state;
+	struct lab l;
+	begin_lab(&l);
+	make_group(&l, POD "/" ID1);
+	make_group(&l, POD "/" ID2);
+	struct pod_info i = status_of(ID2, "main", NULL);
+	pods_see_info(l.pods, 0, &i);
+	end_group(&l, POD "/" ID1);
+	end_group(&l, POD "/" ID2);
+	remove_path(&l, POD);
+	pod_tree_read(l.tree);
+	assert_true(next_part(&l)); /* the pod is over: no status is waited for */
+	assert_string_equal(l.last.command, "main");
+	assert_int_equal(l.last.counters.source, COUNTERS_NONE);
+	assert_false(next_part(&l));
+	lab_done(&l);
+}
+
+/* The status has the present container and the one before. */
+static void restarts_are_parts_of_their_own(void **state)
+{
+	(void)state;
+	struct lab l;
+	const uint32_t code = 1;
+	begin_lab(&l);
+	make_group(&l, POD "/" ID1);
+	make_group(&l, POD "/" ID2); /* now: inodes of folders are used again */
+	end_group(&l, POD "/" ID1);
+	struct pod_info i = status_of(ID1, "main", &code);
+	pod_info_add_container(&i, "main", "cri-o://" ID2, NULL);
+	assert_int_equal(i.container_count, 2);
+	pods_see_info(l.pods, 0, &i);
+	assert_true(next_part(&l));
+	uint32_t first = l.last.step;
+	assert_int_equal(l.last.exit_status, 1 << 8);
+	end_group(&l, POD "/" ID2);
+	remove_path(&l, POD);
+	pod_tree_read(l.tree);
+	assert_true(next_part(&l));
+	assert_string_equal(l.last.command, "main");
+	assert_true(l.last.step != first);
+	assert_false(next_part(&l));
+	lab_done(&l);
+}
+
+static void containers_that_were_there_before_are_found(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_init(&l, true);
+	make_path(&l,
+		  "kubepods.slice/kubepods-podab_1.slice/cri-containerd-" ID1 ".scope");
+	make_path(&l,
+		  "kubepods.slice/kubepods-podab_1.slice/crio-conmon-" ID2 ".scope");
+	make_path(&l, "kubepods.slice/kubepods-podab_1.slice/other");
+	pod_tree_look(l.tree, true, true);
+	struct pod_info i = status_of(ID1, "main", NULL);
+	pod_info_add_container(&i, "monitor", "cri-o://" ID2, NULL);
+	(void)snprintf(i.uid, sizeof(i.uid), "ab-1");
+	pods_see_info(l.pods, 0, &i);
+	remove_path(&l, "kubepods.slice/kubepods-podab_1.slice/cri-containerd-" ID1
+			".scope");
+	remove_path(&l,
+		    "kubepods.slice/kubepods-podab_1.slice/crio-conmon-" ID2 ".scope");
+	remove_path(&l, "kubepods.slice/kubepods-podab_1.slice/other");
+	remove_path(&l, "kubepods.slice/kubepods-podab_1.slice");
+	pod_tree_look(l.tree, true, false); /* not by events */
+	assert_true(next_part(&l));
+	assert_string_equal(l.last.command, "main");
+	assert_false(next_part(&l));
+	lab_done(&l);
+}
+
+static void our_own_end_ends_no_container(void **state)
+{
+	(void)state;
+	struct lab l;
+	begin_lab(&l);
+	make_group(&l, POD "/" ID1);
+	struct pod_info i = status_of(ID1, "main", NULL);
+	pods_see_info(l.pods, 0, &i);
+	pod_tree_free(l.tree);
+	l.tree = NULL;
+	assert_false(next_part(&l));
+	lab_done(&l);
+}
+
+static void hostile_statuses_name_nothing(void **state)
+{
+	(void)state;
+	struct pod_info i = info_of(UID, "team", "web-0");
+	char id[100];
+
+	pod_info_add_container(&i, "main", NULL, NULL);
+	pod_info_add_container(&i, NULL, "containerd://" ID1, NULL);
+	pod_info_add_container(&i, "main", "", NULL);
+	pod_info_add_container(&i, "main", ID1, NULL);
+	pod_info_add_container(&i, "main", "containerd://../../x", NULL);
+	pod_info_add_container(&i, "a b\n", "containerd://" ID1, NULL);
+	pod_info_add_container(&i, "", "containerd://" ID1, NULL);
+	assert_int_equal(i.container_count, 0);
+	for (unsigned k = 0; k < 2 * POD_CONTAINERS_MAX; k++) {
+		(void)snprintf(id, sizeof(id), "containerd://%064x", k);
+		pod_info_add_container(&i, "main", id, NULL);
+		pod_info_add_container(&i, "main", id, NULL); /* twice is once */
+	}
+	assert_int_equal(i.container_count, POD_CONTAINERS_MAX);
+}
+
+static void ends_that_nobody_names_do_not_grow(void **state)
+{
+	(void)state;
+	struct containers c = {.named = NULL};
+	struct container_end end = {.run = 1};
+
+	for (unsigned k = 0; k < 2 * CONTAINER_ENDS_MAX; k++) {
+		(void)snprintf(end.id, sizeof(end.id), "%064x", k);
+		containers_end(&c, &end);
+	}
+	assert_int_equal(c.end_count, CONTAINER_ENDS_MAX);
+	assert_string_equal(c.ends[CONTAINER_ENDS_MAX - 1].id, end.id);
+	containers_done(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(container_that_ends_is_a_part_of_its_pod),
+		cmocka_unit_test(names_may_come_after_the_pods_end),
+		cmocka_unit_test(pause_container_is_no_part),
+		cmocka_unit_test(restarts_are_parts_of_their_own),
+		cmocka_unit_test(containers_that_were_there_before_are_found),
+		cmocka_unit_test(our_own_end_ends_no_container),
+		cmocka_unit_test(hostile_statuses_name_nothing),
+		cmocka_unit_test(ends_that_nobody_names_do_not_grow),
+	};
+
+	return cmocka_run_group_tests_name("containers", tests, NULL, NULL);
+}
