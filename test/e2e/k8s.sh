@@ -137,8 +137,28 @@ ok "a pod of two seconds is there" wait_for 60 ended 3
 ok "its CPU time and memory are its control group's" wait_for 15 exact "$short" ||
 	echo "# $(cpu_us "$short") $(value ceems_compute_unit_memory_peak_bytes "$short") of $(cat "last.$short")"
 is "names and namespaces are in the records, no user is" \
-	"$("$BUILD/ceems-ringdump" "$run/ring" | grep step_stop | jq -r "select(.unit == \"$short\") | [.hints.account, .hints.name, .hints.user, .uid] | map(tostring) | join(\" \")")" "default two-seconds null 0"
+	"$("$BUILD/ceems-ringdump" "$run/ring" | grep step_stop | jq -r "select(.unit == \"$short\" and (.flags | index(\"part\") | not)) | [.hints.account, .hints.name, .hints.user, .uid] | map(tostring) | join(\" \")")" "default two-seconds null 0"
 
+# ---- containers are parts of it: init, a sidecar, one that is started again
+cat >pod.yaml <<-END
+	apiVersion: v1
+	kind: Pod
+	metadata: {name: parts, namespace: team}
+	spec: {nodeName: labnode, hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: OnFailure,
+	  volumes: [{name: v, emptyDir: {}}],
+	  initContainers: [{name: init, image: "localhost/bb:1", imagePullPolicy: Never, command: ["true"]},
+	    {name: side, restartPolicy: Always, image: "localhost/bb:1", imagePullPolicy: Never, command: [sleep, "1000"]}],
+	  containers: [{name: again, image: "localhost/bb:1", imagePullPolicy: Never, volumeMounts: [{name: v, mountPath: /tmp}],
+	    command: [sh, -c, '${busy% sleep 1} [ -e /tmp/x ] && exit 0; echo >/tmp/x; exit 7']}]}
+END
+parts=$(post team)
+ok "a pod with several containers is there" wait_for 60 ended 4
+parts_of() { "$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$1\" and (.flags // [] | index(\"part\"))))"; }
+has_parts() { [ "$(parts_of "$parts" | jq -r 'map(.hints.command + ":" + (.exit_status // 0 | tostring)) | sort | join(" ")')" = "$1" ]; }
+ok "each container is a part of it, by its name, with its exit code" wait_for 60 has_parts "again:0 again:$((7 << 8)) init:0 side:$((137 << 8))" || parts_of "$parts" | sed 's/^/# /'
+scrape
+is "what they used is in the pod's, and no more" "$(parts_of "$parts" | jq --argjson pod "$(cpu_us "$parts")" \
+	'map(.counters | .cpu_user_ns + .cpu_system_ns) | add / 1000 | . <= $pod and . > $pod * 0.8')" true
 # ---- devices: kubelet hands them out, by a device plugin that has none
 "$rig" devices $rig_pid nvidia.com/gpu GPU-0001 GPU-0002::0 GPU-0002::1 >plugin.log 2>&1 </dev/null &
 plugin_pid=$!
@@ -155,7 +175,7 @@ second=$(post team)
 ok "one made again with its name has them then" wait_for 90 has_devices "$second" || echo "# $(devices_of "$second")"
 ok "as another unit" [ "$first" != "$second" ]
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/gpu-0?gracePeriodSeconds=0" >/dev/null
-ok "both end" wait_for 90 ended 5
+ok "both end" wait_for 90 ended 6
 kill $plugin_pid
 
 touch "$node/apiserver.off"
@@ -175,10 +195,10 @@ ok "the watch goes on when it is back" wait_for 120 back || tail -n 5 adapter2.l
 mirrored() { "$BUILD/ceems-ringdump" "$run/ring" | grep -c 'while-away-labnode'; }
 ok "and the static pod has the name of its mirror" wait_for 90 eval '[ "$(mirrored)" -gt 0 ]'
 scrape
-is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 7"
+is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 8"
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/web-0?gracePeriodSeconds=0" >/dev/null
 rm "$node/manifests/away.yaml"
-ok "a pod that is deleted ends" wait_for 90 ended 7
+ok "a pod that is deleted ends" wait_for 90 ended 8
 
 # ---- records: ceemsd, courier, aggregator, cacct
 chain_begin >why 2>&1
@@ -188,6 +208,8 @@ if [ ! -s why ]; then
 	ok "a pod's final report reaches the aggregator" wait_for 120 chain_has "$short" || tail -n 3 courier.log agg.log | sed 's/^/# /'
 	is "its record has the CPU time of its group" "$(chain_cpu_us "$short")" "$(cut -d' ' -f1 "last.$short")"
 	is "a pod is one unit of the manager k8s, of no user" "$(sql "SELECT count(*), bool_and(uid IS NULL), (SELECT min(manager) FROM cluster) FROM unit_node WHERE uuid = '$short'")" "1|t|k8s"
+	is "containers are steps of its record, by their names" "$(sql "SELECT string_agg(s.command || ' ' || s.exit_status, ', ' ORDER BY s.command, s.exit_status)
+		FROM unit_step s JOIN unit_node n ON n.instance = s.instance WHERE n.uuid = '$parts' AND s.command IS NOT NULL")" "again 0, again $((7 << 8)), init 0, side $((137 << 8))"
 	has_all() { [ "$(chain_cacct | grep -cE "$short|$hash|$first|$second|$web")" = 5 ]; }
 	ok "an operator sees pods and static pods with cacct" wait_for 60 has_all || { tail -n 3 cacct.err; chain_cacct; } | sed 's/^/# /'
 	is "nobody else does" "$(chain_other_user)" ""
