@@ -3,8 +3,9 @@
  * else: while nobody asks, between two tasks of one unit, and from a unit's task to
  * another and back, when all events are read. The events are the kernel's clocks
  * (test/fake/clock_events.c), as most build machines have no counters: a read of a real
- * one costs an instruction more. CPU time, medians of paired ratios of one run. Exit
- * status 77: not possible here. */
+ * one costs an instruction more. Then the way that was not taken: five software events
+ * of the unit's control group (cgroup v2). CPU time, medians of paired ratios of one
+ * run. Exit status 77: not possible here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -17,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +32,7 @@
 #define ROUNDS 21
 #define TURNS 20000u
 #define SLOTS 64u
+#define GROUP_EVENTS 5u
 
 struct bench_switches {
 	int cgroupfd, procfd, tree, step;
@@ -213,6 +216,58 @@ static int measure_switches(struct bench_switches *b)
 	return 0;
 }
 
+static bool open_group_events(int group, int fds[GROUP_EVENTS])
+{
+	static const uint64_t configs[GROUP_EVENTS] = {
+		PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_CONTEXT_SWITCHES,
+		PERF_COUNT_SW_CPU_MIGRATIONS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		PERF_COUNT_SW_PAGE_FAULTS_MAJ};
+
+	for (unsigned i = 0; i < GROUP_EVENTS; i++) {
+		struct perf_event_attr attr = {.size = sizeof(attr),
+					       .type = PERF_TYPE_SOFTWARE,
+					       .config = configs[i]};
+		fds[i] = (int)syscall(SYS_perf_event_open, &attr, group, 0, -1,
+				      PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC);
+		if (fds[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* In the v2 hierarchy, in a group of its own */
+static void measure_group_events(struct bench_switches b, const char *unified)
+{
+	double base[ROUNDS], cross[ROUNDS], cross_ratio[ROUNDS];
+	int fds[GROUP_EVENTS];
+	struct err err;
+
+	b.tree = fs_opendir_at(b.cgroupfd, unified, &err);
+	if (b.tree < 0 || mkdirat(b.tree, b.name, 0700) < 0) {
+		printf("events of a control group: not possible here\n");
+		return;
+	}
+	b.step = fs_opendir_at(b.tree, b.name, &err);
+	for (unsigned r = 0; r < ROUNDS; r++) {
+		base[r] = measure_pair(&b, false);
+		if (!open_group_events(b.step, fds)) {
+			printf("events of a control group: %s\n", strerror(errno));
+			break;
+		}
+		double ns = measure_pair(&b, false);
+		cross[r] = ns - base[r];
+		cross_ratio[r] = ns / base[r];
+		for (unsigned i = 0; i < GROUP_EVENTS; i++)
+			close(fds[i]);
+		if (r == ROUNDS - 1)
+			printf("five software events of the unit's control group: from "
+			       "a unit to none %+.0f ns, %.3f x\n",
+			       median_of(cross, ROUNDS),
+			       median_of(cross_ratio, ROUNDS));
+	}
+	unlinkat(b.tree, b.name, AT_REMOVEDIR);
+}
+
 int main(void)
 {
 	struct bench_switches b = {0};
@@ -236,5 +291,7 @@ int main(void)
 		exit(measure_switches(&b));
 	waitpid(pid, &status, 0);
 	unlinkat(b.tree, b.name, AT_REMOVEDIR);
+	if (*layout.unified)
+		measure_group_events(b, layout.unified);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
