@@ -4,7 +4,6 @@
 #include "lib/identity/identity.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "lib/identity/jwt_source.h"
 #include "lib/identity/munge.h"
 #include "lib/identity/party.h"
+#include "lib/identity/uid_names.h"
 #include "lib/parse.h"
 
 #define FRONT_ENDS_MAX 64
@@ -37,6 +37,7 @@ struct identity {
 	size_t range_count;
 	struct texts headers, issuers, audiences, munge_hosts;
 	struct jwt_source *tokens;
+	struct uid_names *names;
 };
 
 static int copy_identity_texts(const char *const *items, size_t count,
@@ -161,7 +162,8 @@ int identity_new(const struct identity_params *p, struct identity **ret,
 	id->munge_unbound = p->munge_unbound;
 	id->certificate = p->certificate;
 	id->front_end_roles = p->front_end_roles;
-	int rc = 0;
+	id->names = uid_names_new();
+	int rc = id->names ? 0 : err_set(err, -ENOMEM, "out of memory");
 	if (copy_identity_text(p->munge_socket, &id->munge_socket) < 0 ||
 	    copy_identity_text(p->certificate_suffix, &id->suffix) < 0 ||
 	    copy_identity_texts(p->user_headers, p->user_header_count, &id->headers) <
@@ -190,6 +192,7 @@ void identity_free(struct identity *id)
 	if (!id)
 		return;
 	jwt_source_free(id->tokens);
+	uid_names_free(id->names);
 	free_texts(&id->headers);
 	free_texts(&id->issuers);
 	free_texts(&id->audiences);
@@ -452,24 +455,15 @@ static int as_user(const struct identity_facts *f, struct err *err)
 }
 
 /* "": unknown here. */
-static int name_of_uid(uint32_t uid, char ret[IDENTITY_LOGIN_BYTES], struct err *err)
+static int name_of_uid(const struct identity *id, uint32_t uid,
+		       char ret[IDENTITY_LOGIN_BYTES], struct err *err)
 {
-	struct passwd pw, *found = NULL;
-	size_t size = 16384;
-	int rc = ERANGE;
+	char login[UID_NAMES_LOGIN_BYTES];
+	int rc = uid_names_get(id->names, uid, login, err);
 
-	for (int i = 0; i < 6 && rc == ERANGE; i++, size *= 4) {
-		auto_free char *text = malloc(size);
-		if (!text)
-			return err_set(err, -ENOMEM, "out of memory");
-		rc = getpwuid_r(uid, &pw, text, size, &found);
-		if (rc == 0 && found && identity_is_login(pw.pw_name))
-			memcpy(ret, pw.pw_name, strlen(pw.pw_name) + 1);
-	}
-	/* getpwnam(3): these errors mean that there is none */
-	if (rc == 0 || rc == ENOENT || rc == ESRCH || rc == EBADF || rc == EPERM)
-		return 0;
-	return err_set(err, -EHOSTDOWN, "the user database does not answer");
+	if (rc == 0 && identity_is_login(login))
+		memcpy(ret, login, strlen(login) + 1);
+	return rc;
 }
 
 static bool payload_is_ours(const struct munge_facts *m, const struct identity_facts *f)
@@ -541,7 +535,7 @@ static int identify_by_munge(struct identity *id, const struct identity_facts *f
 	ret->way = WAY_MUNGE;
 	ret->has_uid = true;
 	ret->uid = m->uid;
-	rc = name_of_uid(m->uid, ret->login, err);
+	rc = name_of_uid(id, m->uid, ret->login, err);
 	if (rc < 0)
 		return rc;
 	const struct front front = find_front_account(id, m->uid, ret->login, f, ret);

@@ -11,4 +11,5 @@ libident_SRCS += lib/identity/munge.c
 libident_SRCS += lib/identity/munge_request.c
 libident_SRCS += lib/identity/party.c
 libident_SRCS += lib/identity/tls_names.c
+libident_SRCS += lib/identity/uid_names.c
 endif

@@ -439,6 +439,10 @@ batch_test_LIBS := libbatch libbase
 batch_test_PKGS := zlib
 endif
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
+TESTS += uid_names_test
+uid_names_test_LIBS := libident libbase
+uid_names_test_PKGS := $(libident_PKGS)
+uid_names_test_LDFLAGS := -Wl,--wrap=getpwuid_r
 TESTS += identity_test munge_request_test role_entry_test jwt_test sacct_test params_test grafana_test nova_json_test keystone_json_test cloud_config_test
 endif
 identity_test_LIBS := libident libhttp libbase
