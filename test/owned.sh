@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests of who may read what through a load balancer: a real aggregator on a real Postgres
-# that knows jobs of alice, bob and carol in two clusters (test/e2e/lb_seed.sql), a real Prometheus with a metric of
+# that knows jobs of alice, bob and carol in two clusters (test/e2e/lb_seed.sql), a real Prometheus (or another ENGINE, test/engine.sh) with a metric of
 # them, and a configuration of ceems_lb over both. Sets end, port numbers, lb, agg and munge.
 . "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
+. "$TOP/test/engine.sh"
 lb=$BUILD/ceems_lb agg=$BUILD/ceems_aggregator
 for p in "$lb" "$agg"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
-for t in prometheus promtool curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+for t in curl jq; do command -v $t >/dev/null || skip_all "$t is not installed"; done
+need_engine
 need_pg
 cd "$SCRATCH" || exit 1
 # bcrypt of "correct horse"
@@ -16,7 +18,7 @@ pg_start || { ok "Postgres starts" false; tap_done; }
 printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >agg-web.yaml
 printf "basic_auth_users:\n  grafana: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >lb-web.yaml
 chmod 600 agg-web.yaml lb-web.yaml
-agg_port=$(free_port) prom_port=$(free_port)
+agg_port=$(free_port)
 munge=() identity='munge: false'
 have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root) identity="munge_socket: $MUNGE_SOCKET"
 "$agg" --db.url="$PGURL" --web.listen-address="127.0.0.1:$agg_port" --web.config.file=agg-web.yaml --security.drop-privileges=false \
@@ -35,12 +37,7 @@ awk -v to="$end" 'BEGIN {
 			printf "ceems_compute_unit_memory_used_bytes{ceems_id=\"%s\",uuid=\"%s\",secret=\"s%s\"} %d %d\n", u[1], u[2], u[3], u[3], t
 	}
 	print "# EOF" }' >data.om
-promtool tsdb create-blocks-from openmetrics data.om tsdb >/dev/null 2>&1 || { ok "data for Prometheus" false; tap_done; }
-echo 'scrape_configs: []' >prometheus.yml
-prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
-	--web.listen-address="127.0.0.1:$prom_port" >prom.log 2>&1 </dev/null &
-started $!
-wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$prom_port/-/ready"
+engine_begin data.om || { ok "data in a server of time series" false; tap_done; }
 
 config() { # more of ceems_lb, how it proves itself to the aggregator
 	cat >lb.yaml <<-END

@@ -3,7 +3,7 @@
 # Ownership, with a real aggregator on a real Postgres and a real Prometheus behind: rights
 # that are taken away, roles that end, numbers that are used again, jobs that have just begun, an
 # aggregator without its database; and the ways around a load balancer that looks for patterns, of
-# which none may bring back a single sample of somebody else.
+# which none may bring back a single sample of somebody else. Some are MetricsQL, of VictoriaMetrics.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/owned.sh"
 config ''
@@ -83,6 +83,21 @@ topk(1, $M)
 $M{uuid="104",ceems_id="beta"} or $M{uuid="101",ceems_id="beta"}
 sum by (secret) ($M{uuid=~"104|102"})
 $M{uuid="101"} offset -1h or $M{uuid=~".*"} @ $end
+$M{uuid="104" or uuid="102"}
+$M{uuid="104" or ceems_id="alpha"}
+WITH (q = $M) q
+WITH (f = {uuid="102"}) $M{f}
+$M{uuid="102"} default 1
+$M{uuid="104"} default $M
+$M{uuid="104"} ifnot $M
+union($M{uuid="104"}, $M)
+($M{uuid="104"}, $M)
+rollup($M[5m])
+label_set($M, "uuid", "104")
+$M keep_metric_names
+$M[5i]
+{__graphite__="*"}
+{__graphite__="*", uuid="104"} or {__graphite__="*"}
 E
 is "none of $n queries reads what is of others" "$bad" ""
 bad='' n=0
