@@ -67,9 +67,9 @@ static const struct param_spec resolution = {
 #define LIST(name, ...)                                                                \
 	static const struct param_spec *const name[] = {__VA_ARGS__, NULL}
 LIST(no_params, NULL);
-LIST(users_params, &cluster, &project, &zone);
-LIST(users_admin_params, &user, &cluster, &project, &role, &zone);
-LIST(projects_params, &project, &cluster, &zone);
+LIST(users_params, &cluster, &manager, &project, &zone);
+LIST(users_admin_params, &user, &cluster, &manager, &project, &role, &zone);
+LIST(projects_params, &project, &cluster, &manager, &zone);
 LIST(units_params, &cluster, &manager, &uuid, &project, &user, &running, &state, &from,
      &to, &zone, &field, &limit, &cursor);
 LIST(verify_params, &uuid_exact, &cluster, &from, &to, &latest);

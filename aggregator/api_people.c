@@ -30,7 +30,7 @@ static int list_users(struct ask *a, bool all, struct err *err)
 		query_numbers(&q, &a->scope.persons, "integer");
 		query_put(&q, ")");
 	}
-	api_put_filter(a, &q, "cluster_id", "cluster", "p.cluster");
+	api_put_clusters(a, &q, "p.cluster");
 	if (all)
 		api_put_filter(a, &q, "user", NULL, "p.name");
 	if (params_has(&a->params, "project")) {
@@ -109,7 +109,7 @@ static int list_projects(struct ask *a, struct err *err)
 	query_put(&q, "), 'tags', '[]'::jsonb) FROM project p JOIN cluster c ON c.id = "
 		      "p.cluster WHERE p.name <> '' AND ");
 	scope_put_project(&a->scope, &q);
-	api_put_filter(a, &q, "cluster_id", "cluster", "p.cluster");
+	api_put_clusters(a, &q, "p.cluster");
 	api_put_filter(a, &q, "project", NULL, "p.name");
 	query_put(&q, " ORDER BY c.name, p.name LIMIT ");
 	query_s64(&q, ROWS_MAX + 1);
