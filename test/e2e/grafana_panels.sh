@@ -12,8 +12,8 @@ questions() { python3 test/grafana.py queries $kept "$@"; } # NAME=VALUE...
 # lines of kind and folder with their numbers: N ASK
 of() { jq -r --arg k "$1" --arg f "$2" 'select((.kind | test("^(" + $k + ")$")) and .folder == $f) | "\(.n) \(.ask)"' "$SCRATCH/q"; }
 judge() { python3 test/grafana.py judge "$SCRATCH/q" "$SCRATCH/a" "$SCRATCH/must" "$@"; }
-# what is not in the records: no GPU; one provider of factors; one sensor; no counters of CPUs
-missing='counts.cpu_cycles counts.instructions counts.cache_references counts.cache_misses avg_gpu_usage.global total_gpu_energy_usage_kwh.total energy_joules.gpu energy_joules.dram'
+# what is not in the records: no VM or pod; no GPU; one provider of factors; one sensor; no counters of CPUs
+missing='tags.flavour tags.namespace counts.cpu_cycles counts.instructions counts.cache_references counts.cache_misses avg_gpu_usage.global total_gpu_energy_usage_kwh.total energy_joules.gpu energy_joules.dram'
 
 # ---- the API, with records of March 2025
 agg=${AGGREGATOR:-$BUILD/ceems_aggregator}
@@ -32,6 +32,9 @@ if [ ! -x "$agg" ] || ! test/rig/pg possible >/dev/null; then
 	skip "the API's columns" "no aggregator or no Postgres here"
 else
 	pg_start && "$agg" --migrate --db.url="$PGURL" >/dev/null && psql_do -f test/e2e/api_seed.sql >/dev/null || { ok "records to ask for" false; tap_done; }
+	# somebody on clusters of other kinds as well; their units are lb_kinds.sh's
+	psql_do -c "INSERT INTO cluster (name, manager) VALUES ('vms', 'openstack'), ('pods', 'k8s'); INSERT INTO person (cluster, external_id, name, login)
+		SELECT id, 'user:alice', 'alice', 'alice' FROM cluster WHERE manager <> 'slurm'" >/dev/null
 	pg_still || { ok "the chores stand still" false; tap_done; }
 	agg_port=$(free_port)
 	days=$((($(date +%s) - 1735689600) / 86400 + 62))d

@@ -85,7 +85,7 @@ is "jobs are told" "$(push_as a-token-of-this-test \
 	"$(printf 'job id=4712 cluster=hpc submit=%s start=%s user=bob uid=61002 account=web name=sim event=7 state=1 nodes=n1 node_count=1' $T $T)" \
 	"$(printf 'job id=4713 cluster=hpc submit=%s start=%s user=carol uid=61003 account=web name=sim event=7 state=1 nodes=n1 node_count=1' $T $T)")" 200
 is "nodes tell of pods" "$(push_as a-token-of-this-test "start cluster=k1 node=w1 unit=$V instance=81 manager=3 uid=0 started=$T" \
-	"start cluster=k1 node=w1 unit=4711 instance=82 manager=3 uid=0 started=$T" "start cluster=cloud node=hv1 unit=$V instance=83 manager=2 uid=61009 started=$T")" 200
+	"start cluster=k1 node=w1 unit=4711 instance=82 manager=3 uid=0 started=$T" "start cluster=cloud node=hv1 unit=$V instance=83 manager=2 uid=61009 started=$T cpus=2 memory=4194304")" 200
 is "the webhook tells whose they are" "$(push_as a-token-of-the-webhook "claim cluster=k1 uid=$A owner=alice namespace=web name=a at=$now" \
 	"claim cluster=k1 uid=$B owner=bob namespace=web name=b at=$now" "claim cluster=k1 uid=$V owner=eve namespace=lab name=v at=$now" \
 	"claim cluster=k1 uid=4711 owner=eve namespace=lab name=j at=$now" "claim cluster=cloud uid=$V owner=eve at=$now" "claim cluster=hpc uid=4711 owner=eve at=$now" \
@@ -101,13 +101,15 @@ names=$TOP/test/fixture/rules/peer_names
 series() { # NAME LABELS BEGIN STEP: a sample every 30 s
 	awk -v n="$1{$2}" -v v="$3" -v s="$4" -v t="$((now - 900))" 'BEGIN { for (i = 0; i < 29; i++) { print n, v, t; v += s; t += 30 } }'
 }
+manager_of() { case $1 in hpc/*) echo slurm ;; cloud/*) echo libvirt ;; *) echo k8s ;; esac; }
+host_of() { echo "job=\"ceems\",instance=\"${1%%/*}:9010\",hostname=\"${1%%/*}\",ceems_id=\"${1%%/*}\""; }
 kinds_of_series() { # what the peer's pages and the recording rules ask for, of a unit of each kind that is alice's
 	local name kind u i of labels n=0
 	for name in $(sed -n 's/^[CG] \([^ ]*\).*/\1/p' "$names") ceems_compute_unit_energy_joules_total; do
 		kind=$(grep -q "^G $name " "$names" && echo gauge || echo counter)
 		echo "# TYPE ${name%_total} $([ "${name%_total}" = "$name" ] && echo unknown || echo "$kind")"
 		for u in hpc/4711 cloud/$V k1/$A; do
-			of="job=\"ceems\",instance=\"${u%%/*}:9010\",hostname=\"${u%%/*}\",ceems_id=\"${u%%/*}\",uuid=\"${u#*/}\""
+			of="$(host_of "$u"),manager=\"$(manager_of "$u")\",uuid=\"${u#*/}\""
 			case $name in
 			*index_flag) series "$name" "$of,gpuuuid=\"G-${u%%/*}\",index=\"0\"" 1 0 ;;
 			*_cpus) series "$name" "$of" 2 0 ;;
@@ -131,10 +133,10 @@ for u in $units; do number[$u]=$((++n)); done
 {
 	echo "# TYPE ceems_compute_unit_memory_used_bytes gauge"
 	for u in $units; do
-		manager="manager=\"$(case $u in hpc/*) echo slurm ;; cloud/*) echo libvirt ;; *) echo k8s ;; esac)\","
+		manager="manager=\"$(manager_of "$u")\","
 		[ "$u" != "k1/$B" ] || manager='' # an exporter that says nothing of it
 		for t in $(seq $((now - 900)) 30 $((now - 9))); do
-			echo "ceems_compute_unit_memory_used_bytes{ceems_id=\"${u%%/*}\",${manager}uuid=\"${u#*/}\"} ${number[$u]} $t"
+			echo "ceems_compute_unit_memory_used_bytes{$(host_of "$u"),${manager}uuid=\"${u#*/}\"} ${number[$u]} $t"
 		done
 	done
 	kinds_of_series
@@ -241,8 +243,8 @@ while read -r kind name labels; do
 		[ "$kind" != C ] || q="irate(${q}[20m])"
 		q="sum by (${labels// /,}) ($q)"
 		answered alice "${u%%/*}" "$q" || unanswered+=" $u $name: $(cut -c1-99 body)"
-		[ "$(ask mallory "${u%%/*}" "$q")" = 403 ] || refused+=" $name"
 	done
+	[ "$(ask mallory "${u%%/*}" "$q")" = 403 ] || refused+=" $name"
 done < <(grep '^[CGR] ' "$names" | grep -v used_bytes)
 is "each name that the peer's pages ask for is answered for a job, a VM and a pod" "$unanswered" ""
 is "and refused to somebody else" "$refused" ""
@@ -253,6 +255,42 @@ columns() { # USER CLUSTER PROJECT: what their lists show, with null where the A
 }
 is "their lists of units have their columns, for each kind" "$(columns alice hpc web) $(columns alice cloud web) $(columns alice k1 web)" "null null null"
 is "their sums are answered for each kind" "$(for c in hpc cloud k1; do api alice "/usage/current?cluster_id=$c&project=web&user=alice&from=$T&to=$now&field=total_cpu_energy_usage_kwh&field=username" | jq -r .status; done | paste -sd' ')" "success success success"
+
+# ---- our pages of VMs and pods: each of their queries, as the owner's
+export PYTHONDONTWRITEBYTECODE=1
+end=$(date +%s)
+reports() { # CLUSTER NODE ID INSTANCE MANAGER BEGIN: three seconds of a node's, and its end there
+	push_as a-token-of-this-test "start cluster=$1 node=$2 unit=$3 instance=$4 manager=$5 uid=0 started=$6 cpus=2 memory=4194304" \
+		"interval cluster=$1 node=$2 unit=$3 instance=$4 manager=$5 uid=0 started=$6 t0=$((end - 3)) t1=$end user=3000000000 system=1000000000 mean=1048576 peak=2097152 package=60000000 cpus=2 memory=4194304"
+}
+is "nodes report of a VM and a pod" "$(reports cloud hv1 "$V" 83 2 "$T") $(reports k1 w1 "$A" 84 3 "$now")" "200 200"
+one() { api alice "/units/$1/$2?resolution=none"; } # CLUSTER ID
+has_use() { one "$1" "$2" | jq -e '.data[0] | .energy_joules.total == 60 and .avg_cpu_usage.global > 0 and .avg_cpu_mem_usage.global > 0' >/dev/null; }
+ok "which are in their records" within 60 eval 'has_use cloud "$V" && has_use k1 "$A"'
+panels() { # CLUSTER ID PAGES NOT-THERE...
+	local n kind ask
+	python3 "$TOP/test/grafana.py" queries "$TOP/contrib/grafana/dashboards" __from="${T}000" __to="${end}000" __rate_interval=20m __range=3600s cluster="$1" uuid="$2" \
+		run="$(one "$1" "$2" | jq -r '.data[0].id')" project=web host='.*' user=alice from="$T" to="$end" step=1 | jq -c "select(.page | test(\"^($3)\$\"))" >q
+	rm -rf a && mkdir a
+	while read -r n kind ask; do
+		case $kind in
+		api) curl -s -g -m 60 -u 'lb:correct horse' -H 'X-Grafana-User: alice' "http://127.0.0.1:$agg_port$ask" ;;
+		prometheus | labels) curl -s -g -m 60 -u 'lb:correct horse' -H 'X-Grafana-User: alice' -H "X-Ceems-Cluster-Id: $1" "http://127.0.0.1:$port$ask" ;;
+		esac >"a/$n"
+	done < <(jq -r 'select(.kind != "profiles") | "\(.n) \(.kind) \(.ask)"' q)
+	[ "$(ls a | wc -l)" -gt 50 ] || echo "$(ls a | wc -l) questions are too few"
+	python3 "$TOP/test/grafana.py" judge q a must "${@:4}"
+}
+# not in these records: GPUs, other sensors, factors, an end
+absent=(allocation.gpus avg_gpu_usage.global total_gpu_energy_usage_kwh.total energy_joules.{dram,gpu,other} grams.{owid,rte,emaps,wt,global,file} provider ended_at how_ended io_read_bytes io_write_bytes)
+for page in ceems-vm ceems-pod; do
+	printf "$page|%s\n" 'CPU in use|A' 'User and system|ABC' 'CPU time|AB' 'Memory|ABCD' 'Memory, share of limit|A' 'Power by domain|A' 'Energy|A' "Power with the building's share|A" '$host|V'
+done >both
+grep '^ceems-vm' both >must
+is "each query of the pages of VMs is answered to the owner, with data where data must be" "$(panels cloud "$V" 'ceems-vm|ceems-my-vms' "${absent[@]}" | sort -u | head -n 5)" ""
+grep '^ceems-pod' both >must
+is "so is each of the pages of pods" "$(panels k1 "$A" 'ceems-pod|ceems-my-pods' "${absent[@]}" | sort -u | head -n 5)" ""
+is "they offer clusters of their kind" "$(for k in openstack k8s slurm; do api alice "/users?resource_manager=$k" | jq -r '[.data[].cluster_id] | join(",")'; done | paste -sd' ')" "cloud k1 hpc"
 
 # ---- what is put into a query
 n=0 bad=''

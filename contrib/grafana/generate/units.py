@@ -5,7 +5,7 @@ even for the shortest job. rate() shows present rates only (doc/metrics.md).
 """
 from grafana import (RATE, Page, api, bars, beside_gpus, col, flame, of_gpus, profile, prom, series,
                      stat, table, text, var_api, var_label, var_source)
-from users import KINDS, grams, kwh, only_provider, var_provider, variables
+from users import KINDS, MORE, grams, kwh, only_provider, var_provider, variables
 
 UNIT = 'uuid="$uuid"'
 ON = UNIT + ',hostname=~"$host"'
@@ -34,18 +34,21 @@ def what_it_was(p, kind, slash):
         return api("/units/${cluster}/${uuid}", columns, [("resolution", "none")], window=False)
 
     columns = [col("name", "Name", "string"), col("username", "User", "string"),
-               col("project", KINDS[kind]["project"], "string"),
-               col("state", "State", "string", width=120),
-               col("started_at_ts", "Started", "timestamp_epoch"),
-               col("ended_at", "Ended", "string", width=220), col("elapsed", "Elapsed", "string"),
-               col("allocation.nodes", "Nodes", width=80),
-               col("allocation.cpus", "CPUs", width=80),
-               col("allocation.mem", "Memory", unit="bytes"),
-               col("allocation.gpus", "GPUs", width=80),
-               col("known_by", "Known by", "string"),
-               col("coverage", "Coverage", unit="percentunit")]
+               col("project", KINDS[kind]["project"], "string")]
+    columns += [col(selector, text, "string") for selector, text in MORE[kind]]
+    columns += [col("state", "State", "string", width=120),
+                col("started_at_ts", "Started", "timestamp_epoch"),
+                col("ended_at", "Ended", "string", width=220), col("elapsed", "Elapsed", "string"),
+                col("allocation.nodes", "Nodes", width=80),
+                col("allocation.cpus", "CPUs", width=80),
+                col("allocation.mem", "Memory", unit="bytes"),
+                col("allocation.gpus", "GPUs", width=80),
+                col("known_by", "Known by", "string"),
+                col("coverage", "Coverage", unit="percentunit")]
+    if kind == "libvirt":  # runs on one at a time, which Nova does not count
+        columns = [c for c in columns if c["text"] != "Nodes"]
     p.put(table("What it is", "From the records; one row for each run of this id in the "
-                "period. Known by \"node\": Slurm's record of the job has not arrived yet.",
+                f"period. Known by \"node\": {KINDS[kind]['unknown']}.",
                 api("/units" + slash, columns, its, window=False), columns,
                 noValue="There is no such unit, or you may not see it"), 24, 4)
     for title, about, columns, unit in (
@@ -225,7 +228,7 @@ def io(p, kind, slash):
                  [prom(rate("ceems_compute_unit_io_psi_seconds"), "all, " + NODE),
                   prom(rate("ceems_compute_unit_io_psi_some_seconds"), "some, " + NODE)],
                  "percentunit"), 12, 7)
-    if kind != "slurm":
+    if kind in ("libvirt", "any"):
         b = "ceems_compute_unit_blkio_"
         p.put(series("Block devices", "Bytes per second, by device.",
                      [prom(f"sum by (device) ({rate(b + w + '_total_bytes')})", w + " {{device}}")
@@ -270,10 +273,11 @@ def network(p, kind):
                            "out {{hostname}}")], "Bps", legend="table"), 24, 8)
 
 
-def profiling(p):
+def profiling(p, kind):
     p.row("Where its time goes", closed=True)
     p.put(flame("CPU time by function", "From Pyroscope, for the period; of units that were profiled "
-                "(srun --ceems-profile). Time on a CPU of all threads on all nodes; functions have "
+                + ("(srun --ceems-profile). " if kind == "slurm" else "")
+                + "Time on a CPU of all threads on all nodes; functions have "
                 "names where the program has symbols.",
                 profile('{service_name="$uuid"}', CPU_PROFILE)), 24, 18)
 
@@ -346,7 +350,7 @@ def unit_page(kind, admin=False):
     its = [("cluster_id", "${cluster}"), ("uuid", "${uuid}")]
     p.variables = [var_source("prometheus", "Prometheus", "prometheus"),
                    var_source("profiles", "Profiles", "grafana-pyroscope-datasource")]
-    p.variables += variables(admin) + [
+    p.variables += variables(admin, kind=None if admin else kind) + [
         var_api("uuid", k["id"], "/units" + slash, "uuid",
                 [("cluster_id", "${cluster}"), ("limit", "1000")], window=True),
         var_api("run", "Run", "/units" + slash, "id", its, "started_at", hide=0),
@@ -364,7 +368,7 @@ def unit_page(kind, admin=False):
     io(p, "any" if admin else kind, slash)
     network(p, kind)
     if kind != "libvirt":
-        profiling(p)
+        profiling(p, kind)
     details(p, kind)
     p.put(text("The counters of a unit begin at 0 and keep their last value when it ends: their "
                "highest value in a period that contains its whole life is its total."), 24, 2)

@@ -11,23 +11,31 @@ CLUSTER = ("cluster_id", "${cluster}")
 PROVIDERS = ["owid", "rte", "emaps", "wt", "global", "file"]
 USE = [("red", None), ("orange", 30), ("green", 70)]
 
-# of each manager: its own words, and the page about one unit
+# of each manager: its own words, the page about one unit, and what the API calls it
 KINDS = {
     "slurm": {"one": "job", "many": "jobs", "page": "ceems-job", "list": "ceems-my-jobs",
-              "id": "Job", "project": "Account"},
+              "id": "Job", "project": "Account", "managers": ["slurm"],
+              "unknown": "Slurm's record of the job has not arrived yet"},
     "libvirt": {"one": "VM", "many": "VMs", "page": "ceems-vm", "list": "ceems-my-vms",
-                "id": "VM", "project": "Project"},
+                "id": "VM", "project": "Project", "managers": ["openstack", "libvirt"],
+                "unknown": "Nova has not told of it, or is not asked"},
     "k8s": {"one": "pod", "many": "pods", "page": "ceems-pod", "list": "ceems-my-pods",
-            "id": "Pod", "project": "Namespace"},
+            "id": "Pod", "project": "Project", "managers": ["k8s"],
+            "unknown": "neither the API server nor the admission webhook has told of it"},
 }
+# what a unit has beside its name
+MORE = {"slurm": [], "libvirt": [("tags.flavour", "Flavour")],
+        "k8s": [("tags.namespace", "Namespace")]}
 
 
-def variables(admin, cluster=True):
+def variables(admin, cluster=True, kind=None):
+    """With kind: clusters of that kind alone."""
     v = [var_source("api", "API", "yesoreyeram-infinity-datasource")]
     if cluster and admin:
         v.append(var_api("cluster", "Cluster", "/clusters/admin", "id"))
     elif cluster:
-        v.append(var_api("cluster", "Cluster", "/users", "cluster_id"))
+        only = [("resource_manager", m) for m in (KINDS[kind]["managers"] if kind else [])]
+        v.append(var_api("cluster", "Cluster", "/users", "cluster_id", only))
     return v
 
 
@@ -115,8 +123,10 @@ def unit_links(page):
 
 def unit_columns(kind, page, person=False):
     k = KINDS[kind]
-    columns = [col("uuid", k["id"], "string", links=unit_links(page), width=90),
+    columns = [col("uuid", k["id"], "string", links=unit_links(page),
+                   width=90 if kind == "slurm" else 300),
                col("name", "Name", "string"), col("project", k["project"], "string")]
+    columns += [col(selector, text, "string") for selector, text in MORE[kind]]
     if person:
         columns.append(col("username", "User", "string"))
     columns += [
@@ -136,7 +146,7 @@ def unit_columns(kind, page, person=False):
         col("cluster_id", "Cluster", "string", hidden=True),
         col("started_at_ts", "begin", hidden=True), col("ended_at_ts", "end", hidden=True)]
     if kind != "slurm":
-        columns = [c for c in columns if c["text"] not in ("Partition", "QoS")]
+        columns = [c for c in columns if c["text"] not in ("Nodes", "Partition", "QoS")]
     return columns
 
 
@@ -150,7 +160,7 @@ def my_units(kind):
     p = Page(k["list"], "user", "My " + k["many"],
              f"Your own {k['many']}: totals, days, and the usage of each.", ["user", kind],
              "now-7d")
-    p.variables = variables(False) + [
+    p.variables = variables(False, kind=kind) + [
         var_provider()]
     p.link("Projects", "ceems-project")
     mine = [CLUSTER]
