@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* ceems_tool setup: the lines that Slurm's own files need. They are printed, and
  * written only for who says so: on a cluster these files come from somewhere else. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -118,20 +117,18 @@ static void want_jobcomp(struct setup *s, const struct slurmconf *conf,
 			p->line);
 }
 
-/* Whether a plugstack.conf loads our plugin, as far as it can be seen here. */
-static bool loads_spank(const struct buf *text, bool *ret_includes)
+/* Whether plugstack.conf or what it includes loads our plugin, as check slurm sees it.
+ */
+static bool loads_spank(const char *stack, const struct slurmconf *conf)
 {
-	for (const char *line = text->data; line && *line;) {
-		size_t len = strcspn(line, "\n");
-		const char *word = line + strspn(line, " \t");
-		const char *found = strstr(line, "spank_ceems.so");
-		if (strncasecmp(word, "include", 7) == 0)
-			*ret_includes = true;
-		if (*word != '#' && found && found < line + len)
-			return true;
-		line += len + (line[len] == '\n');
-	}
-	return false;
+	static const struct check_options none;
+	auto_fclose FILE *nowhere = fopen("/dev/null", "we");
+	struct findings unsaid = {.out = nowhere};
+	char ring[4096] = "";
+
+	if (nowhere && access(stack, F_OK) == 0)
+		check_plugstack(&none, stack, conf, ring, sizeof(ring), &unsaid);
+	return *ring;
 }
 
 static void want_spank(struct setup *s, const struct slurmconf *conf, const char *path,
@@ -140,20 +137,13 @@ static void want_spank(struct setup *s, const struct slurmconf *conf, const char
 	const struct slurmconf_pair *p = slurmconf_get(conf, "PlugStackConfig");
 	auto_free char *stack =
 		p ? strdup(p->value) : path_beside(path, "plugstack.conf");
-	auto_buf struct buf text = BUF_INIT;
-	bool includes = false;
 
 	if (!stack)
 		return;
-	int rc = fs_read_buf_at(AT_FDCWD, stack, 1 << 20, &text, NULL);
-	buf_putc(&text, '\0');
-	if (rc < 0 && rc != -ENOENT)
-		finding(&s->f, LEVEL_WARN, "see that it has: " PLUGSTACK_LINE, "%s: %s",
-			stack, strerror(-rc));
-	else if (loads_spank(&text, &includes))
+	if (loads_spank(stack, conf))
 		finding(&s->f, LEVEL_OK, NULL, "%s: loads spank_ceems.so", stack);
 	else
-		want_slurm_line(s, stack, PLUGSTACK_LINE, add && !includes);
+		want_slurm_line(s, stack, PLUGSTACK_LINE, add);
 }
 
 void setup_slurm_lines(struct setup *s, bool add)

@@ -77,6 +77,12 @@ run node --listen 127.0.0.1:9010 --slurm yes
 is "told to, it adds the lines to Slurm's files" "$(grep -c ' added$' "$SCRATCH/out") $(tail -n 2 "$SLURM_CONF" | paste -sd' ') $(cat "$SCRATCH/plugstack.conf")" "2 SlurmUser=slurm JobCompType=jobcomp/ceems optional spank_ceems.so"
 run node
 is "once" "$(grep -c lacks "$SCRATCH/out") $(grep -c jobcomp/ceems "$SLURM_CONF") $(grep -c spank "$SCRATCH/plugstack.conf")" "0 1 1"
+printf 'include %s/plugstack.d/*\n' "$SCRATCH" >"$SCRATCH/plugstack.conf"; mkdir "$SCRATCH/plugstack.d"; echo 'optional spank_ceems.so' >"$SCRATCH/plugstack.d/ceems.conf"
+run node --slurm yes
+is "a line in an included file counts" "$(grep -c spank "$SCRATCH/plugstack.conf")" 0
+rm "$SCRATCH/plugstack.d/ceems.conf"
+run node --slurm yes
+is "without it the line goes below the include" "$(tail -n 1 "$SCRATCH/plugstack.conf")" 'optional spank_ceems.so'
 sed -i 's,jobcomp/ceems,jobcomp/elasticsearch,' "$SLURM_CONF"
 run node
 is "another jobcomp plugin is not taken out, and chaining it is explained" "$? $(grep -c 'elasticsearch' "$SLURM_CONF") $(grep -c 'chain: in jobcomp.yaml' "$SCRATCH/out")" "1 1 1"
