@@ -47,7 +47,7 @@ wanted="first/ceems-common_* first/ceems-tools_* first/ceems-doc_* first/ceems-g
 install $(printf './%s ' $wanted); say installed "$?"; cp log log.installed
 say accounts "$(getent passwd ceems ceems-aggregator ceems-lb ceems-redfish | cut -d: -f1,7 | paste -sd' ')"
 say modes "$(stat -c '%n %a %U:%G' /etc/ceems /etc/ceems/ceemsd.yaml /etc/ceems/lb.yaml /etc/ceems/aggregator.yaml /etc/ceems/cacct.yaml /run/ceems /var/spool/ceems/ceemsd | paste -sd' ')"
-say enabled "$(find /etc/systemd/system -name '*ceems*' -o -name 'redfish_proxy*' | wc -l)"
+say enabled "$(find /etc/systemd/system -name '*ceems*' -o -name 'redfish_proxy*' | xargs -rn1 basename | paste -sd' ')"
 say running "$(ps -e -o comm= | grep -cE '^(ceems_lb|ceems_aggregator|redfish_proxy)$')"
 for p in ceemsd ceems_lb redfish_proxy; do
 	u=ceems f=/etc/ceems/$p.yaml
@@ -56,11 +56,26 @@ for p in ceemsd ceems_lb redfish_proxy; do
 done
 say link "$(ceems-slurm-plugins link | grep -c ': linked')"
 say man "$(for m in ceemsd ceems-gpu ceems-opener cacct ceems-ringdump ceems-slurm-plugins; do man -w $m >/dev/null 2>&1 || echo $m; done)"
+# what setup writes goes with the packages
+setup() { ceems_tool setup "$@" </dev/null >log.setup 2>&1; }
+setup node --aggregator http://127.0.0.1:9020 --controller yes; say setup.node "$? $(grep ^fail: log.setup | head -n 1)"
+setup aggregator; say setup.aggregator "$? $(grep ^fail: log.setup | head -n 1)"
+setup lb; say setup.lb "$? $(grep ^fail: log.setup | head -n 1)"
+say setup.modes "$(stat -c '%n %a %U:%G' /etc/ceems/ceemsd.d/50-setup.yaml /etc/ceems/lb-web.d/50-setup.yaml /etc/ceems/secrets/lb-grafana.password | paste -sd' ')"
+cat /etc/ceems/*.d/*.yaml /etc/ceems/secrets/* | sha256sum >setup.before
 # an upgrade keeps what the site wrote
 echo '# ours' >>/etc/ceems/ceemsd.yaml
 echo record >/var/spool/ceems/ceemsd/x
-install $(printf './%s ' ${wanted//first\//second/}); say upgrade "$?"
+# half an upgrade: the machine went down when one package was unpacked
+dpkg --unpack second/ceemsd_*.deb >log 2>&1
+say half "$(dpkg --configure -a >log 2>&1; echo $?) $(grep -c 'ceemsd depends on ceems-common (= 0.1.1' log)"
+install -f $(printf './%s ' ${wanted//first\//second/}); say upgrade "$?"
 say upgraded "$(dpkg-query -W -f '${Version} ' ceemsd ceems-tools ceems-slurm-daemon-22.05.8)$(tail -1 /etc/ceems/ceemsd.yaml)$(stat -c ' %a %U:%G' /etc/ceems/ceemsd.yaml) $(cat /var/spool/ceems/ceemsd/x)"
+say upgrade.setup "$(cat /etc/ceems/*.d/*.yaml /etc/ceems/secrets/* | sha256sum | diff - setup.before && echo kept)"
+# no room for what a postinst makes
+mount -t tmpfs -o size=4k,nr_inodes=1 full /run && rm -rf /var/spool/ceems
+apt-get -q -y --reinstall -o Dpkg::Use-Pty=0 install ./second/ceemsd_*.deb >log 2>&1; say full "$? $(dpkg-query -W -f '${db:Status-Status}' ceemsd)"
+umount /run; systemd-tmpfiles --create ceems.conf; say full.mended "$? $(stat -c %a /run/ceems /var/spool/ceems/ceemsd | paste -sd' ')"
 # a newer Slurm while slurm.conf names a plugin that will not fit
 mkdir -p /etc/slurm && printf 'JobCompType=jobcomp/ceems\nSlurmctldHost=%s\n' "$(hostname)" >/etc/slurm/slurm.conf
 install ./fake/newer.deb; say newer.named "$? $(grep -c 'it is for Slurm 22.05.8 only' log) $(grep -c 'would not start again' log) $(dpkg-query -W -f '${Version}' slurm-wlm-basic-plugins | cut -c1-5)"
@@ -70,7 +85,11 @@ apt-get -qq -y -f install >/dev/null 2>&1
 install ./fake/newer.deb; say newer "$?"
 say newer.gone "$(dpkg-query -W -f '${db:Status-Status} ' ceems-slurm-spank-22.05 ceems-slurm-daemon-22.05.8 ceemsd 2>/dev/null) $(find /usr/lib -name '*ceems*.so' -path '*slurm-wlm*' | wc -l)"
 say wrong "$(install ./first/ceems-common_*.deb ./first/ceems-slurm-spank-22.05_*.deb; echo $? $(grep -c 'slurm-wlm-basic-plugins (< 22.06~)' log))"; cp log log.wrong
+rm -f /etc/ceems/ceemsd.d/50-setup.yaml.new
+echo 'unit.min-export: 5s' >/etc/ceems/ceemsd.d/60-site.yaml
+mkdir -p /var/lib/ceems/aggregator && echo 15 >/var/lib/ceems/aggregator/PG_VERSION
 apt-get -qq -y purge 'ceems*' >log 2>&1; say purge "$?"
+say database "$(cat /var/lib/ceems/aggregator/PG_VERSION)"; rm -r /var/lib/ceems
 files >after
 say left "$(comm -13 before after | paste -sd' ')"
 END
@@ -81,14 +100,20 @@ like "all packages at once are refused: those of two Slurms cannot be on one hos
 is "those of a node and of servers install" "$(said installed)" 0
 is "with an account for each service" "$(said accounts)" "ceems:/usr/sbin/nologin ceems-aggregator:/usr/sbin/nologin ceems-lb:/usr/sbin/nologin ceems-redfish:/usr/sbin/nologin"
 is "and each file is for its service alone" "$(said modes)" "/etc/ceems 751 root:ceems /etc/ceems/ceemsd.yaml 640 root:ceems /etc/ceems/lb.yaml 640 root:ceems-lb /etc/ceems/aggregator.yaml 640 root:ceems-aggregator /etc/ceems/cacct.yaml 644 root:root /run/ceems 750 root:ceems /var/spool/ceems/ceemsd 700 ceems:ceems"
-is "nothing is enabled" "$(said enabled)" 0
+is "ceemsd is enabled, servers are not" "$(said enabled)" ceemsd.service
 for p in ceemsd redfish_proxy; do
 	like "$p accepts its packaged configuration as its own user" "$(said config.$p)" '^0'
 done
 is "the plugins link into Slurm's folder" "$(said link)" 4
 is "each program has its manual page" "$(said man)" ""
-is "a second release installs over it" "$(said upgrade)" 0
+for r in node aggregator lb; do like "setup $r, as root, is accepted by its programs" "$(said setup.$r)" '^[01] $'; done
+is "and each service alone reads its part" "$(said setup.modes)" "/etc/ceems/ceemsd.d/50-setup.yaml 640 root:ceems /etc/ceems/lb-web.d/50-setup.yaml 640 root:ceems-lb /etc/ceems/secrets/lb-grafana.password 600 root:root"
+is "half an upgrade is refused, naming what is missing" "$(said half)" "1 1"
+is "a second release installs over it, and over half of it" "$(said upgrade)" 0
 is "and keeps what the site wrote, its mode, and records" "$(said upgraded)" "0.1.1~test 0.1.1~test 0.1.1~test # ours 640 root:ceems record"
+is "and what setup wrote" "$(said upgrade.setup)" kept
+is "no room for the folders of a service does not break dpkg" "$(said full)" "0 installed"
+is "and they are made when there is room again" "$(said full.mended)" "0 750 700"
 is "a newer Slurm is not let in while slurm.conf names a plugin that would not fit, and it is said" "$(said newer.named)" "100 1 1 22.05"
 is "and the plugin stays" "$(said newer.kept)" 0
 is "else it takes the plugins of the old one away" "$(said newer)" 0
@@ -96,5 +121,6 @@ is "and their links, but nothing else" "$(said newer.gone)" "installed  0"
 is "a plugin of the wrong Slurm is refused by apt, which names the release" "$(said wrong)" "100 1"
 is "a purge succeeds" "$(said purge)" 0
 is "and leaves nothing" "$(said left)" ""
+is "but the aggregator's database" "$(said database)" 15
 [ ! -s "$SCRATCH/errors" ] || sed 's/^/# /' "$SCRATCH/errors"
 tap_done
