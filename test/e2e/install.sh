@@ -59,7 +59,7 @@ for page in install quickstart; do
 	is "$page.md names every package that programs are built with" "$(cat "$SCRATCH/unnamed")" ""
 done
 n=$(grep -cE '^[0-9]+\. ' doc/quickstart.md)
-is "quickstart.md numbers its commands, fewer than 25" "$(sed -n 's/^\([0-9]*\)\. .*/\1/p' doc/quickstart.md | xargs) $([ "$n" -lt 25 ] && echo few)" "$(seq -s' ' "$n") few"
+is "quickstart.md numbers its commands, fewer than 16" "$(sed -n 's/^\([0-9]*\)\. .*/\1/p' doc/quickstart.md | xargs) $([ "$n" -lt 16 ] && echo few)" "$(seq -s' ' "$n") few"
 if with ceems_aggregator; then
 	like "make says what it leaves out, and which package that wants" "$(make -s HAVE_PQ= all 2>&1)" 'left out: ceems_aggregator .*apt-get install libpq-dev'
 	make -s install HAVE_PQ= DESTDIR="$SCRATCH/less" PREFIX=/usr >"$SCRATCH/less.log" 2>&1

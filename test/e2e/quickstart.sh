@@ -22,7 +22,7 @@ awk -v dir="$SCRATCH/steps" '/^#/ { n = 0 } /^[0-9]+\. / { n = $1 + 0; steps = s
 	END { print steps }' doc/quickstart.md >"$SCRATCH/order"
 read -ra steps <"$SCRATCH/order"
 is "steps are numbered, and each has its command" "${steps[*]} $(ls "$SCRATCH/steps" | wc -l)" "$(seq -s' ' ${#steps[@]}) ${#steps[@]}"
-ok "there are fewer than 25: ${#steps[@]}" [ ${#steps[@]} -lt 25 ]
+ok "there are fewer than 16: ${#steps[@]}" [ ${#steps[@]} -lt 16 ]
 for n in "${steps[@]}"; do
 	net=
 	grep -qE 'apt-get|slurm_source' "$SCRATCH/steps/$n" && net=--net # it fetches: the only ones that need more than this box
@@ -42,17 +42,17 @@ here() { box type bash -c "$1"; }
 services="munge slurmctld slurmd ceems_aggregator ceems-courier ceemsd ceems_lb prometheus"
 is "all services run" "$(here "systemctl is-active $services" | sort -u)" active
 like "make left nothing out" "$(grep -c 'left out' "$SCRATCH/said.4")" '^0$'
-like "check slurm has found nothing wrong" "$(tail -n 1 "$SCRATCH/said.17")" ', 0 wrong$'
-like "the job's bill was printed" "$(cat "$SCRATCH/said.23")" 'ceems: job 1, step 0'
+like "check slurm has found nothing wrong" "$(tail -n 1 "$SCRATCH/said.10")" ', 0 wrong$'
+like "the job's bill was printed" "$(cat "$SCRATCH/said.14")" 'ceems: job 1, step 0'
 recorded() { here 'runuser -u ada -- env CEEMS_API_URL=http://127.0.0.1:9020 cacct -nP -o JobID,State' | grep -q '^1|COMPLETED'; }
 ok "and it has its record" wait_for 60 recorded
-answer() { here "$(cat "$SCRATCH/steps/24")"; }
+answer() { here "$(cat "$SCRATCH/steps/15")"; }
 shown() { answer | jq -e '.data.result[0].value[1]'; }
 ok "Grafana is shown its series" wait_for 120 shown || answer | sed 's/^/# /'
-lb="curl -s -g -o /dev/null -w '%{http_code}' -u grafana:\$(cat /root/grafana-lb.password) 'http://127.0.0.1:9030/api/v1/query?query=ceems_compute_unit_cpus{uuid=\"1\"}'"
+lb="curl -s -g -o /dev/null -w '%{http_code}' -u grafana:\$(cat /etc/ceems/secrets/lb-grafana.password) 'http://127.0.0.1:9030/api/v1/query?query=ceems_compute_unit_cpus{uuid=\"1\"}'"
 is "another user is not" "$(here "$lb -H 'X-Grafana-User: games'")" 403
-is "nor who has another service's password" "$(here "${lb/grafana-lb/grafana-api} -H 'X-Grafana-User: ada'")" 401
-is "the API knows Grafana, too" "$(here "curl -s -o /dev/null -w '%{http_code}' -u grafana:\$(cat /root/grafana-api.password) -H 'X-Grafana-User: ada' http://127.0.0.1:9020/api/v1/units")" 200
+is "nor who has another service's password" "$(here "${lb/lb-grafana/aggregator-grafana} -H 'X-Grafana-User: ada'")" 401
+is "the API knows Grafana, too" "$(here "curl -s -o /dev/null -w '%{http_code}' -u grafana:\$(cat /etc/ceems/secrets/aggregator-grafana.password) -H 'X-Grafana-User: ada' http://127.0.0.1:9020/api/v1/units")" 200
 prometheus() { here "curl -s -g '127.0.0.1:9090/api/v1/$1'"; }
 is "Prometheus scrapes the node" "$(prometheus 'query?query=up{job="ceems"}' | jq -r '.data.result[0].value[1]')" 1
 ok "and has rules and alerts" [ "$(prometheus rules | jq '.data.groups | length')" -ge 2 ]
