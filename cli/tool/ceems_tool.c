@@ -73,6 +73,8 @@ static const struct command commands[] = {
 	 "  PROGRAM [FILE]       such as ceemsd /etc/ceems/ceemsd.yaml\n"},
 	{"check web-config", "do servers accept these files for --web.config.file?",
 	 tool_check_web_config, "  FILE ...\n"},
+	{"check health", "does a server of ours answer?", tool_check_health,
+	 "  URL                  such as http://127.0.0.1:9010\n"},
 	{"check api", "does the aggregator answer us, and refuse strangers?",
 	 tool_check_api, SERVER_OPTIONS},
 	{"check lb", "does the load balancer answer us, and refuse strangers?",

@@ -49,6 +49,7 @@ int tool_setup_lb(int argc, char **argv);
 int tool_create_web_config(int argc, char **argv);
 int tool_check_web_config(int argc, char **argv);
 int tool_check_config(int argc, char **argv);
+int tool_check_health(int argc, char **argv);
 int tool_check_api(int argc, char **argv);
 int tool_check_lb(int argc, char **argv);
 

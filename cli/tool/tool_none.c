@@ -24,6 +24,13 @@ int tool_check_web_config(int argc, char **argv)
 	return refuse_not_built();
 }
 
+int tool_check_health(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return refuse_not_built();
+}
+
 int tool_check_api(int argc, char **argv)
 {
 	(void)argc;

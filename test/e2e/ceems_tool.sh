@@ -81,6 +81,8 @@ export CEEMS_TOKEN_FILE=$SCRATCH/token
 answers() { printf '%s\n%s\n' "$2" "$3" >"api/$1"; }
 answers health 200 ok
 answers units 200 '{"status":"success","data":[],"as_of":"2020-01-01T00:00:00Z"}'
+is "check health needs no credentials" "$("$tool" check health "$U" | tail -n 1; "$tool" check health http://127.0.0.1:1 >/dev/null; echo $?)" "1 ok, 0 to look at, 0 wrong
+2"
 "$tool" check api --url "$U" >out
 is "an API that answers strangers is wrong, and its old sums are seen" "$? $(grep -c 'answers requests without credentials' out) $(grep -c '^warn: its sums are as of 2020' out)" "2 1 1"
 answers units 401 '{"status":"error","error":"who?"}'
