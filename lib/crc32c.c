@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+#if defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HAVE_ARMV8_CRC 1
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 /* crc_table[k][b]: the CRC of byte b followed by k zero bytes */
 /* clang-format off */
 static const uint32_t crc_table[4][256] = {
@@ -227,11 +233,35 @@ crc_sse42(uint32_t crc, const unsigned char *p, size_t len)
 }
 #endif
 
+#ifdef HAVE_ARMV8_CRC
+/* CRC32CX and CRC32CB (Arm ARM C6.2), optional in ARMv8.0. As text for the assembler:
+ * gcc's and clang's builtins have different names. */
+static uint32_t crc_armv8(uint32_t crc, const unsigned char *p, size_t len)
+{
+	for (; len >= 8; len -= 8, p += 8) {
+		uint64_t v;
+		memcpy(&v, p, sizeof(v));
+		__asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1"
+			: "+r"(crc)
+			: "r"(v));
+	}
+	for (; len; len--, p++)
+		__asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1"
+			: "+r"(crc)
+			: "r"((uint32_t)*p));
+	return crc;
+}
+#endif
+
 uint32_t crc32c(uint32_t crc, const void *data, size_t len)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("sse4.2"))
 		return ~crc_sse42(~crc, data, len);
+#endif
+#ifdef HAVE_ARMV8_CRC
+	if (getauxval(AT_HWCAP) & HWCAP_CRC32)
+		return ~crc_armv8(~crc, data, len);
 #endif
 	return crc32c_portable(crc, data, len);
 }
