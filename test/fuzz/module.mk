@@ -112,7 +112,7 @@ jwt_fuzz_PKGS := gnutls json-c
 ifeq ($(HAVE_GNUTLS)$(HAVE_CURL)$(HAVE_JSON),111)
 FUZZERS += identity
 endif
-identity_fuzz_SRCS := lib/identity/identity.c lib/identity/munge_request.c lib/own_host.c lib/identity/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/base64.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
+identity_fuzz_SRCS := lib/identity/identity.c lib/identity/uid_names.c lib/identity/munge_request.c lib/own_host.c lib/identity/party.c lib/identity/jwt_source.c lib/identity/jwt.c lib/base64.c lib/http/json.c lib/http/client.c lib/http/client_url.c lib/secret.c lib/netaddr.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 identity_fuzz_PKGS := gnutls libcurl json-c
 FUZZERS += jobcomp_options
 jobcomp_options_fuzz_SRCS := lib/plugin/jobcomp_options.c jobcomp/tres.c lib/fs.c lib/parse.c lib/err.c lib/buf.c
@@ -165,7 +165,7 @@ lb_filter_fuzz_SRCS := lb/proxy/filter.c lib/buf.c lib/err.c lib/parse.c
 lb_filter_fuzz_PKGS := zlib
 lb_config_fuzz_SRCS := lb/site/backend.c lb/site/backend_set.c lb/promql/promql_features.c lb/site/site.c lb/site/site_backends.c lb/site/site_build.c lb/site/site_client.c lb/site/site_read.c \
 	lib/http/client_url.c lib/conf/yaml_rows.c lib/conf/yaml_walk.c lib/conf/yaml_merge.c lib/conf/dropins.c lib/arena.c lib/spelling.c lib/secret.c lib/prom.c lib/rfc3339.c lib/buf.c lib/err.c lib/fs.c lib/parse.c \
-	lib/identity/identity.c lib/identity/role_entry.c lib/account.c lib/log.c lib/identity/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
+	lib/identity/identity.c lib/identity/uid_names.c lib/identity/role_entry.c lib/account.c lib/log.c lib/identity/party.c lib/identity/jwt.c lib/base64.c lib/identity/jwt_source.c lib/http/client.c lib/identity/munge.c lib/identity/munge_request.c lib/own_host.c lib/fair.c lib/turns.c lib/http/json.c \
 	lib/netaddr.c
 lb_config_fuzz_PKGS := $(liblbsite_USES)
 FUZZERS += rdma
