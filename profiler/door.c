@@ -48,10 +48,10 @@ static int say_opener_gone(struct door *d, struct err *err)
 }
 
 /* Answers to somebody before us are passed over. */
-static int await_reply(struct door *d, struct profile_reply *a, int *fds,
-		       unsigned *count, struct err *err)
+static int await_reply(struct door *d, unsigned wait_ms, struct profile_reply *a,
+		       int *fds, unsigned *count, struct err *err)
 {
-	uint64_t until = clock_boottime_ns() + DOOR_MS * NSEC_PER_MSEC;
+	uint64_t until = clock_boottime_ns() + wait_ms * NSEC_PER_MSEC;
 
 	for (;;) {
 		struct pollfd p = {.fd = d->link, .events = POLLIN};
@@ -97,7 +97,8 @@ static int ask_opener(struct door *d, struct profile_request *r, unsigned fds_wa
 		return say_opener_gone(d, err);
 	if (rc < 0)
 		return err_set(err, rc, "ceems-opener: %s", strerror(-rc));
-	rc = await_reply(d, a, fds, &count, err);
+	rc = await_reply(d, r->kind == PROFILE_REQUEST_LOAD ? DOOR_LOAD_MS : DOOR_MS, a,
+			 fds, &count, err);
 	if (rc < 0)
 		return rc;
 	a->text[sizeof(a->text) - 1] = '\0';

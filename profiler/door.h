@@ -10,8 +10,10 @@
 
 /* What only a privileged process may open, by asking the ceems-opener at the other end
  * of a socket (lib/records/profile_request.h). One thread; each call waits for the
- * answer, at most DOOR_MS. */
+ * answer, at most DOOR_MS. Loading is 0.2 s of CPU time, which a node that is full of
+ * others' work may spread over many seconds. */
 #define DOOR_MS 10000
+#define DOOR_LOAD_MS 60000
 
 struct door {
 	int link; /* owned */
