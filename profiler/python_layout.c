@@ -9,37 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* 3.9 and 3.10: frames are objects. */
+#define FRAME_OBJECTS                                                                  \
+	.interpreters = 32, .interpreter_threads = 8, .thread_next = 8,                \
+	.thread_id = 176, .thread_frame = 24, .frame_code = 32, .frame_previous = 24,  \
+	.entry = PYTHON_ENTRY_EACH, .code_file = 104, .code_name = 112,                \
+	.code_line = 40, .text = 48, .text_len = 16
+
 /* What offsetof() says with the internal headers of each version: they stay as they are
  * from its first release on. interpreters: from _PyRuntime on. */
 static const struct profile_python known[] = {
-	{.minor = 9,
-	 .interpreters = 32,
-	 .interpreter_threads = 8,
-	 .thread_next = 8,
-	 .thread_id = 176,
-	 .thread_frame = 24,
-	 .frame_code = 32,
-	 .frame_previous = 24,
-	 .entry = PYTHON_ENTRY_EACH,
-	 .code_file = 104,
-	 .code_name = 112,
-	 .code_line = 40,
-	 .text = 48,
-	 .text_len = 16},
-	{.minor = 10,
-	 .interpreters = 32,
-	 .interpreter_threads = 8,
-	 .thread_next = 8,
-	 .thread_id = 176,
-	 .thread_frame = 24,
-	 .frame_code = 32,
-	 .frame_previous = 24,
-	 .entry = PYTHON_ENTRY_EACH,
-	 .code_file = 104,
-	 .code_name = 112,
-	 .code_line = 40,
-	 .text = 48,
-	 .text_len = 16},
+	{.minor = 9, FRAME_OBJECTS},
+	{.minor = 10, FRAME_OBJECTS},
 	{.minor = 11,
 	 .interpreters = 40,
 	 .interpreter_threads = 16,
