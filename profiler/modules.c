@@ -36,6 +36,17 @@ void modules_free(struct modules *m)
 	*m = (struct modules){.reader = m->reader, .kernel = m->kernel};
 }
 
+void modules_forget_rows(struct modules *m)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct module *o = &m->all[i];
+		o->evicted = o->evicted || o->rows.count;
+		o->rows = (struct profile_module){0};
+		o->users = 0;
+	}
+	m->python_count = 0;
+}
+
 static bool is_key(const struct module *o, const struct module_key *key)
 {
 	return o->name && o->key.inode == key->inode && o->key.device == key->device;

@@ -61,6 +61,9 @@ struct modules {
 };
 
 void modules_free(struct modules *m);
+/* Before the kernel program's arrays go: files and names stay, for the stacks that have
+ * none yet; rows are read again for the next arrays. */
+void modules_forget_rows(struct modules *m);
 /* The module of a file, if it was looked at within the last minute; -ENOENT */
 int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s);
 /* The module of an open file, which is taken over; path names it, uid is whose process

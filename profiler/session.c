@@ -2,6 +2,7 @@
 #include "profiler/session.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -264,18 +265,19 @@ static void stop_clocks(struct session *s)
 	s->hz = 0;
 }
 
-/* Processes that end now are not told of any more, so none is known. */
-static void stop_watching(struct session *s)
+/* Processes that end now are not told of any more, so none is known. reload: there are
+ * stacks still that are to be named. */
+static void stop_watching(struct session *s, bool reload)
 {
 	stop_clocks(s);
 	for (unsigned i = 0; s->watches[0] >= 0 && i < PROFILE_WATCH_FDS; i++)
 		close(s->watches[i]);
 	s->watches[0] = -1;
 	tables_forget_all(&s->tables);
-	/* what names are still needed for stays */
-	for (uint32_t i = 0; i < s->modules.count; i++)
-		s->modules.all[i].users = 0;
-	modules_free(&s->modules);
+	if (reload)
+		modules_forget_rows(&s->modules);
+	else
+		modules_free(&s->modules);
 	memset(&s->queue, 0, sizeof(s->queue));
 }
 
@@ -288,13 +290,13 @@ static void close_tables(struct session *s)
 	s->fds[0] = -1;
 }
 
-static void unload_program(struct session *s)
+static void unload_program(struct session *s, bool reload)
 {
 	struct err err;
 
 	if (!is_loaded(s))
 		return;
-	stop_watching(s);
+	stop_watching(s, reload);
 	s->counts.lost += s->tables.control->lost;
 	s->counts.forgotten += s->tables.forgotten;
 	close_tables(s);
@@ -387,7 +389,7 @@ int session_set_groups(struct session *s, const struct profile_group *groups,
 	int rc = start_program(s, groups, count, hz, err);
 	if (rc != -ENODEV)
 		return rc;
-	unload_program(s); /* the opener that had it has been started again */
+	unload_program(s, true); /* the opener that had it has been started again */
 	return start_program(s, groups, count, hz, err);
 }
 
@@ -441,7 +443,7 @@ void session_work(struct session *s)
 	(void)sample_ring_take(&s->ring, take_record, s);
 	learn_due(s);
 	if (s->idle_ns && clock_boottime_ns() > s->idle_ns + LINGER_S * NSEC_PER_SEC)
-		stop_watching(s);
+		stop_watching(s, false);
 }
 
 void session_look_at(struct session *s, uint32_t pid)
@@ -481,6 +483,6 @@ void session_free(struct session *s)
 		return;
 	reader_set_meanwhile(s->config.reader, NULL, NULL);
 	s->config.door->meanwhile = NULL;
-	unload_program(s);
+	unload_program(s, false);
 	free(s);
 }

@@ -106,12 +106,21 @@ ok "no clock is left" wait_for 20 up 0
 # the process that opens for it is killed: another rate takes a program that this one had loaded
 keeper=$(pgrep -P "$ceemsd_pid" -x ceems-opener)
 old=$(pgrep -P "$keeper")
+srun -J outlives --ceems-profile=61 "$JOBS/asks" 6 >/dev/null 2>&1 &
+job=$!
+ok "a job is sampled" wait_for 30 up 61
+sleep 1
 kill -9 "$old"
-srun -J reopened --ceems-profile=61 "$JOBS/asks" 2 >/dev/null 2>&1
+srun -J reopened --ceems-profile=97 "$JOBS/brief" 2 >/dev/null 2>&1
 ok "an opener that dies is started again" [ "$(pgrep -P "$keeper")" != "$old" ]
+wait $job
 scrape
+ok "the job that was sampled meanwhile has its profile" wait_for 20 has "$(id outlives)"
+ok "most of its time ($(seconds outlives) of 600 cs)" [ "$(seconds outlives)" -ge 300 ]
+is "no other program's names are in it" "$(stacks outlives | grep -c brief_)" 0
+ok "but its own ($(share outlives asks_leaf) %)" [ "$(share outlives asks_leaf)" -ge 80 ]
 ok "the next step has its profile" wait_for 20 has "$(id reopened)"
-like "with its names" "$(stacks reopened)" 'main;asks_mid;asks_leaf'
+like "with its names" "$(stacks reopened)" 'main;brief_mid;brief_leaf'
 is "and that is counted" "$(value ceems_profiler_opener_restarts_total)" 1
 # nor does anything stay when ceemsd ends
 children=$(pgrep -P "$ceemsd_pid")
