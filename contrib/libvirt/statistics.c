@@ -61,7 +61,8 @@ static int ask_driver(struct statistics *s, const char *uri, struct err *err)
 		&list,
 		VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE |
 			VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT);
-	if (n < 0)
+	bool none = n < 0 && virGetLastErrorCode() == VIR_ERR_NO_SUPPORT;
+	if (n < 0 && !none)
 		(void)err_set(err, -EIO, "%s: statistics: %s", uri,
 			      virGetLastErrorMessage());
 	for (int i = 0; i < n; i++)
@@ -69,7 +70,7 @@ static int ask_driver(struct statistics *s, const char *uri, struct err *err)
 	if (n >= 0)
 		virDomainStatsRecordListFree(list);
 	(void)virConnectClose(conn);
-	return n < 0 ? -EIO : 0;
+	return n < 0 && !none ? -EIO : 0;
 }
 
 static uint64_t tell_figures(void *arg)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,10 +55,10 @@ static void mark_alive(struct watch *w)
 static uint64_t check_alive(void *arg)
 {
 	struct watch *w = arg;
-	uint64_t now_ns = clock_boottime_ns(), beat_ns = atomic_load(&w->beat_ns),
+	uint64_t beat_ns = atomic_load(&w->beat_ns),
 		 asked_ns = atomic_load(&w->statistics.asked_ns);
-	uint64_t since_ns =
-		now_ns - (asked_ns && asked_ns < beat_ns ? asked_ns : beat_ns);
+	uint64_t then_ns = asked_ns && asked_ns < beat_ns ? asked_ns : beat_ns;
+	uint64_t since_ns = clock_boottime_ns() - then_ns; /* read last: never less */
 
 	if (since_ns > w->options->hang_ms * NSEC_PER_MSEC) {
 		log_error("libvirt has not answered for %llu s: starting anew",
@@ -335,6 +336,8 @@ static int begin_watch(struct watch *w, const struct options *o, struct domains 
 	if (!w->sources)
 		return err_set(err, -ENOMEM, "out of memory");
 	virSetErrorFunc(NULL, ignore_error);
+	/* libvirt's library writes to sockets that libvirtd may have closed */
+	(void)signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < w->count; i++)
 		w->sources[i] = (struct source){
 			.watch = w, .uri = o->uris.items[i], .number = (unsigned)i};

@@ -84,6 +84,9 @@ value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print
 shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
 cpu_us() { awk -v u="$(uuid "$1")" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
 
+ignores_pipe() { grep -q '^SigIgn.*[13579bdf]...$' "/proc/$lv_pid/status"; }
+ok "a connection that libvirtd closes does not end ceems-libvirt: SIGPIPE is ignored" wait_for 60 ignores_pipe
+
 # ---- a domain starts
 ok "a domain of an odd name starts" v create 1.xml
 ok "it is a unit" wait_for 60 shows ceems_compute_unit_cpus "$(uuid 1)" 1
