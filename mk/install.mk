@@ -4,6 +4,7 @@
 ## make deb             Debian packages of what make install installs: build/deb
 ## make rpm             RPM packages of the same: build/rpm
 ## make dist            a source archive of HEAD
+## make images          images of the services from the Debian packages: build/images (buildah, root)
 ## make data OWID=      refreshes the shipped tables from their sources (or from a file)
 
 # $(PREFIX)/sbin/ceemsd, ceems-ringdump        $(PREFIX)/bin/ceems_tool
@@ -48,7 +49,7 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 data:
 	contrib/emissions/refresh $(OWID) $(EDITION)
 
-.PHONY: install uninstall dist deb rpm
+.PHONY: install uninstall dist deb rpm images
 install: all
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
@@ -114,6 +115,9 @@ dist:
 deb: all
 	@rm -rf $(BUILD)/deb
 	@packaging/deb/build $(VERSION) $(BUILD)/deb $(BUILD)
+images: deb
+	@rm -rf $(BUILD)/images
+	@packaging/oci/build $(VERSION) $(BUILD)/deb $(BUILD)/images
 rpm: all
 	@rm -rf $(BUILD)/rpm
 	@packaging/rpm/build $(VERSION) $(BUILD)/rpm $(BUILD)
