@@ -8,7 +8,7 @@ HAVE_BPF := $(if $(and $(call have,libbpf),$(BPFTOOL),$(shell command -v $(CLANG
 BPF_ARCH := $(patsubst x86_64%,x86,$(patsubst aarch64%,arm64,$(patsubst powerpc64le%,powerpc,$(patsubst riscv64%,riscv,$(shell $(CC) -dumpmachine)))))
 BPF_ENDIAN := $(if $(filter s390x% ppc64-% powerpc64-%,$(shell $(CC) -dumpmachine)),bpfeb,bpfel)
 # BPF_PROG's own parameter is unused in every program
-BPF_CFLAGS := -g -O2 -mcpu=v3 -target $(BPF_ENDIAN) -D__TARGET_ARCH_$(BPF_ARCH) -I. \
+BPF_CFLAGS := -g -O2 -mcpu=v3 -target $(BPF_ENDIAN) -D__TARGET_ARCH_$(BPF_ARCH) -I. -fdebug-prefix-map=$(CURDIR)=. \
 	-Wall -Wextra -Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
