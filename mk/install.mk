@@ -4,6 +4,7 @@
 ## make deb             Debian packages of what make install installs: build/deb
 ## make rpm             RPM packages of the same: build/rpm
 ## make dist            a source archive of HEAD
+## make release OUT=    what is published of HEAD: source archive, packages, SPDX, checksums: build/release
 ## make images          images of the services from the Debian packages: build/images (buildah, root)
 ## make data OWID=      refreshes the shipped tables from their sources (or from a file)
 
@@ -49,7 +50,7 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 data:
 	contrib/emissions/refresh $(OWID) $(EDITION)
 
-.PHONY: install uninstall dist deb rpm images
+.PHONY: install uninstall dist deb rpm images release
 install: all
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
@@ -118,6 +119,8 @@ deb: all
 images: deb
 	@rm -rf $(BUILD)/images
 	@packaging/oci/build $(VERSION) $(BUILD)/deb $(BUILD)/images
+release:
+	@packaging/release $(or $(OUT),$(BUILD)/release)
 rpm: all
 	@rm -rf $(BUILD)/rpm
 	@packaging/rpm/build $(VERSION) $(BUILD)/rpm $(BUILD)

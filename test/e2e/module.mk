@@ -208,6 +208,7 @@ CHECKS_LONG += test/e2e/vm_systemd.sh
 # doc/quickstart.md typed in a fresh Debian
 CHECKS_LONG += test/e2e/first_job.sh
 CHECKS_LONG += test/e2e/images.sh
+CHECKS_LONG += test/e2e/release.sh
 CHECKS_LONG += test/e2e/quickstart.sh
 # make demo and make check-unit on the other Debian
 CHECKS_MORE += test/e2e/other_release.sh
