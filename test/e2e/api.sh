@@ -355,6 +355,12 @@ else
 	is "a name that only records have for the number is nobody's where they have no number" "$(m "$c" '/api/v1/units?from=0') $(rows .uuid <"$SCRATCH/body")" \
 		"200 101 105 106 107 108 201 202 50"
 	psql_do -c "DELETE FROM unit WHERE uuid = 'vm1'" -c "DELETE FROM person WHERE cluster = (SELECT id FROM cluster WHERE name = 'vms')" -c "DELETE FROM cluster WHERE name = 'vms'"
+	# a uid that a node tells of a VM or a pod is a hint, also while the unit is not linked yet
+	psql_do -c "INSERT INTO cluster (name, manager) VALUES ('pods', 'k8s'), ('jobs', 'slurm')" -c "INSERT INTO node (cluster, name, last_report) SELECT id, 'w1', now() FROM cluster WHERE name IN ('pods', 'jobs')" \
+		-c "INSERT INTO unit_node (instance, node, uuid, restarts, uid, started, last_t1) SELECT 900 + o.id, o.id, 'of-' || c.name, 0, 61001, now() - interval '1 min', now() FROM node o JOIN cluster c ON c.id = o.cluster WHERE c.name IN ('pods', 'jobs')" >/dev/null
+	hinted() { m "$(cred 61001 "ceems-api/1 GET /api/v1/units/verify?cluster_id=$1&uuid=of-$1")" "/api/v1/units/verify?cluster_id=$1&uuid=of-$1"; }
+	is "a node's word on a uid counts for jobs and for no pods" "$(hinted jobs) $(hinted pods)" "200 403"
+	psql_do -c "DELETE FROM unit_node WHERE uuid LIKE 'of-%'" -c "DELETE FROM node WHERE name = 'w1'" -c "DELETE FROM cluster WHERE name IN ('pods', 'jobs')" >/dev/null
 	is "a replayed one is refused" "$(m "$c" '/api/v1/units?from=0') $(jq -r .error "$SCRATCH/body")" "401 munge: Replayed credential"
 	c=$(cred 61001 'ceems-api/1 GET /api/v1/units')
 	is "one for another request is refused" "$(m "$c" /api/v1/users)" 401
