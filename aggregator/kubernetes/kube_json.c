@@ -163,6 +163,7 @@ static bool put_pod(struct buf *rows, const struct kube *k, struct json_object *
 	put_row_member(rows, "namespace", namespace);
 	put_row_member(rows, "name", get_word(meta, "name"));
 	put_row_member(rows, "phase", get_word(status, "phase"));
+	put_row_member(rows, "qos", get_word(status, "qosClass"));
 	put_row_when(rows, "started_s", get_word(status, "startTime"));
 	put_pod_end(rows, status);
 	put_needs(rows, k, get_map(pod, "spec"));

@@ -254,6 +254,7 @@ columns() { # USER CLUSTER PROJECT: what their lists show, with null where the A
 		.username, .project, .created_at_ts, .name] | index(null)'
 }
 is "their lists of units have their columns, for each kind" "$(columns alice hpc web) $(columns alice cloud web) $(columns alice k1 web)" "null null null"
+is "the class of QoS of a pod" "$(api alice "/units?cluster_id=k1&uuid=$A" | jq -r '.data[0].tags.qos')" Burstable
 is "their sums are answered for each kind" "$(for c in hpc cloud k1; do api alice "/usage/current?cluster_id=$c&project=web&user=alice&from=$T&to=$now&field=total_cpu_energy_usage_kwh&field=username" | jq -r .status; done | paste -sd' ')" "success success success"
 
 # ---- our pages of VMs and pods: each of their queries, as the owner's

@@ -70,6 +70,26 @@ static void annotations_count_only_where_the_site_says_so(void **state)
 	buf_done(&rows);
 }
 
+static void the_class_of_qos_is_read(void **state)
+{
+	(void)state;
+	const struct kube k = {.id = "k1"};
+	struct buf rows = BUF_INIT;
+	struct kube_list list;
+
+	assert_non_null(strstr(pods(&k,
+				    "{\"metadata\":{},\"items\":[{" META
+				    ",\"status\":{\"qosClass\":\"BestEffort\"}}]}",
+				    &rows, &list),
+			       "\"qos\":\"BestEffort\""));
+	assert_null(strstr(pods(&k,
+				"{\"metadata\":{},\"items\":[{" META
+				",\"status\":{\"qosClass\":7}}]}",
+				&rows, &list),
+			   "qos"));
+	buf_done(&rows);
+}
+
 static void lists_that_are_cut_short_are_refused(void **state)
 {
 	(void)state;
@@ -220,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantities_are_read_exactly),
 		cmocka_unit_test(annotations_count_only_where_the_site_says_so),
+		cmocka_unit_test(the_class_of_qos_is_read),
 		cmocka_unit_test(lists_that_are_cut_short_are_refused),
 		cmocka_unit_test(watches_end_where_they_must),
 		cmocka_unit_test(only_a_clear_yes_is_a_right),
