@@ -229,6 +229,7 @@ mine() { # USER ARGS: cacct
 }
 is "cacct shows a user's job" "$(mine alice -o jobid,account)" "4711|web"
 is "VMs with their flavour" "$(mine alice --manager=libvirt -o vmname,flavour,project,state | sort | head -n 1)" "alice-1|small|web|ACTIVE"
+is "a project's, of all members, by its name" "$(mine bob --manager=openstack --projects web -o vmname | sort | paste -sd' ')" "alice-1 alice-2 alice-3 alice-4"
 is "pods with their namespace" "$(mine alice --manager=k8s -o podname,namespace)" "a|web"
 is "a namespace, not the project of an annotation" "$(mine mallory --manager=k8s -o podname,namespace,project)" "x|lab|web"
 is "and all of them in one table" "$(mine alice --manager=slurm,libvirt,k8s -o manager | sort | uniq -c | awk '{ print $2 $1 }' | paste -sd' ')" "k8s1 openstack4 slurm1"
