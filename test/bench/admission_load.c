@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/parse.h"
+
 #define MOST 2000000u
 #define THREADS_MAX 16
 
@@ -21,7 +23,7 @@ static double until;
 static uint32_t *took_us;
 static atomic_uint done, failed;
 
-static double seconds(void)
+static double monotonic_s(void)
 {
 	struct timespec t;
 
@@ -29,7 +31,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static size_t drop(char *p, size_t size, size_t n, void *arg)
+static size_t drop_answer(char *p, size_t size, size_t n, void *arg)
 {
 	(void)p;
 	(void)arg;
@@ -50,10 +52,10 @@ static void *post_reviews(void *arg)
 	curl_easy_setopt(c, CURLOPT_HTTPHEADER, type);
 	curl_easy_setopt(c, CURLOPT_POSTFIELDS, body);
 	curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)body_len);
-	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, drop);
-	for (double begin = seconds(); begin < until;) {
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, drop_answer);
+	for (double begin = monotonic_s(); begin < until;) {
 		CURLcode rc = curl_easy_perform(c);
-		double end = seconds();
+		double end = monotonic_s();
 		status = 0;
 		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
 		if (rc != CURLE_OK || status != 200) {
@@ -81,19 +83,20 @@ int main(int argc, char *argv[])
 {
 	pthread_t threads[THREADS_MAX];
 	FILE *f = argc == 8 ? fopen(argv[5], "re") : NULL;
-	int n = argc == 8 ? atoi(argv[6]) : 0;
+	uint32_t n = 0, for_s = 0;
 
-	if (!f || n < 1 || n > THREADS_MAX)
+	if (!f || parse_u32(argv[6], &n) < 0 || parse_u32(argv[7], &for_s) < 0 || !n ||
+	    n > THREADS_MAX)
 		return 2;
 	args = argv;
 	body_len = fread(body, 1, sizeof(body) - 1, f);
 	fclose(f);
 	took_us = calloc(MOST, sizeof(*took_us));
 	curl_global_init(CURL_GLOBAL_ALL);
-	until = seconds() + atof(argv[7]);
-	for (int i = 0; i < n; i++)
+	until = monotonic_s() + for_s;
+	for (uint32_t i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, post_reviews, NULL);
-	for (int i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
 	unsigned all = done < MOST ? done : MOST;
 	if (!took_us || !all)

@@ -143,6 +143,7 @@ BENCHES += openstack
 # admission: reviews of the webhook
 ifneq ($(filter libadmission,$(ARCHIVES)),)
 BENCH_PROGS += admission_load
+admission_load_LIBS := libbase
 admission_load_PKGS := libcurl
 BENCHES += admission
 endif
