@@ -5,8 +5,10 @@
 #                                 its pods are the lines of DIR/pods (UID NAMESPACE NAME); DIR/asked has a line per request
 #   k8s_node.py hang SOCKET       a socket that takes connections and never answers
 #   k8s_node.py garbage SOCKET    one that answers what is not HTTP/2
+#   k8s_node.py list PORT N       an API server for an aggregator: N pods in pages that are made beforehand, their namespaces, and
+#                                 watches in which nothing happens
 #   k8s_node.py churn ROOT RATE SECONDS  folders like pods' control groups: RATE a second, each for a second
-import http.server, json, os, socket, socketserver, sys, time
+import http.server, json, os, socket, socketserver, sys, time, urllib.parse
 
 
 def pod(line):
@@ -69,6 +71,50 @@ class Api(http.server.BaseHTTPRequestHandler):
             time.sleep(0.1)
 
 
+def stored_pod(i):
+    return {"metadata": {"uid": "%08x-1111-4000-8000-000000000000" % i, "namespace": "team-%d" % (i % 1000), "name": "pod-%d" % i,
+                         "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "7", "labels": {"pad": "x" * 60},
+                         "annotations": {"ceems.io/created-by": "user-%d" % (i % 2000)}},
+            "spec": {"nodeName": "n%d" % (i % 500), "containers": [{"name": "c%d" % k, "image": "registry.example/team/app:1.2.3",
+                     "env": [{"name": "E%d" % e, "value": "v" * 20} for e in range(8)],
+                     "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}} for k in range(2)]},
+            "status": {"phase": "Running", "startTime": "2026-01-01T00:00:01Z",
+                       "containerStatuses": [{"name": "c%d" % k, "containerID": "containerd://%064x" % (2 * i + k), "restartCount": 0,
+                                              "state": {"running": {"startedAt": "2026-01-01T00:00:01Z"}}} for k in range(2)]}}
+
+
+def pages(items, size):
+    """by their continue tokens"""
+    cut = {}
+    for at in range(0, max(len(items), 1), size):
+        meta = {"resourceVersion": "9"}
+        if at + size < len(items):
+            meta["continue"] = "t%d" % (at + size)
+        cut["t%d" % at if at else ""] = json.dumps({"metadata": meta, "items": items[at:at + size]}).encode()
+    return cut
+
+
+class Lists(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    lists = {}
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        asked = dict(urllib.parse.parse_qsl(url.query))
+        if "watch" in asked:
+            time.sleep(float(asked.get("timeoutSeconds", 1)))
+            body = b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}\n'
+        else:
+            body = self.lists.get(url.path, pages([], 1)).get(asked.get("continue", ""), b"{}")
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
 
@@ -107,6 +153,13 @@ what = sys.argv[1]
 if what == "api":
     server = Server(("127.0.0.1", int(sys.argv[2])), Api)
     server.dir = sys.argv[3]
+    server.serve_forever()
+elif what == "list":
+    n = int(sys.argv[3])
+    spaces = [{"metadata": {"uid": "ns-%d" % i, "name": "team-%d" % i, "creationTimestamp": "2025-01-01T00:00:00Z"}} for i in range(1000)]
+    Lists.lists = {"/api/v1/pods": pages([stored_pod(i) for i in range(n)], 500), "/api/v1/namespaces": pages(spaces, 500)}
+    server = Server(("127.0.0.1", int(sys.argv[2])), Lists)
+    print("ready", flush=True)
     server.serve_forever()
 elif what == "churn":
     churn(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
