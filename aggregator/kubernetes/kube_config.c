@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/conf/yaml_rows.h"
+#include "lib/conf/yaml_clusters.h"
 #include "lib/fs.h"
 #include "lib/http/client_url.h"
 
@@ -101,36 +101,13 @@ static int check_kube(struct yaml_reader *r, const char *key, yaml_node_t *v, vo
 	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
 }
 
-static bool is_kube_scalar(const yaml_node_t *n, const char *text)
-{
-	return n && n->type == YAML_SCALAR_NODE &&
-	       strcmp((const char *)n->data.scalar.value, text) == 0;
-}
-
-/* Of clusters of others nothing is read: their keys are not ours. */
-static int read_kube(struct yaml_reader *r, const struct yaml_row *row, const char *key,
-		     yaml_node_t *v, void *at)
-{
-	bool ours = false;
-
-	if (v->type != YAML_MAPPING_NODE)
-		return yaml_walk_fail(&r->w, v, key, "not a mapping");
-	for (yaml_node_pair_t *p = v->data.mapping.pairs.start;
-	     p < v->data.mapping.pairs.top; p++)
-		ours |= is_kube_scalar(yaml_document_get_node(r->w.doc, p->key),
-				       "manager") &&
-			is_kube_scalar(yaml_document_get_node(r->w.doc, p->value),
-				       "k8s");
-	return ours ? yaml_read_map(r, row, key, v, at) : 1;
-}
-
-static const struct yaml_row kube_item = {
-	.read = read_kube, .rows = kube_rows, .check = check_kube};
+static const struct yaml_row kube_item = {.read = yaml_read_cluster,
+					  .rows = kube_rows,
+					  .words = "k8s",
+					  .check = check_kube};
 static const struct yaml_row kube_root_rows[] = {
 	YAML_LIST("clusters", &kube_item, struct kube_draft, items, count, KUBES_MAX),
-	YAML_SKIPPED("ceems_api_server", ),
-	YAML_SKIPPED("ceems_lb", ),
-	YAML_SKIPPED("updaters", ),
+	YAML_OTHER_SECTIONS,
 	YAML_END,
 };
 
@@ -164,15 +141,11 @@ int kubes_parse(const char *text, size_t len, const char *file, struct kubes *re
 
 	int rc = yaml_rows_read(&r, text, len, KUBE_CONFIG_BYTES_MAX, "configuration",
 				kube_root_rows, &d);
-	for (size_t i = 0; rc == 0 && i < d.count; i++) {
-		for (size_t k = 0; rc == 0 && k < i; k++) {
-			if (strcmp(d.items[i].id, d.items[k].id) == 0)
-				rc = err_set(err, -EINVAL,
-					     "%s: two clusters are called %s", file,
-					     d.items[i].id);
-		}
+	if (rc == 0)
+		rc = yaml_clusters_unique(d.items, d.count, sizeof(*d.items), file,
+					  err);
+	for (size_t i = 0; rc == 0 && i < d.count; i++)
 		find_own_server(&d.items[i], &made.arena);
-	}
 	if (rc < 0) {
 		kubes_done(&made);
 		return rc;
@@ -189,12 +162,8 @@ int kubes_read(const char *path, struct kubes *ret, struct buf *notes, struct er
 	struct stat st;
 	int rc = fs_read_buf_at(AT_FDCWD, path, KUBE_CONFIG_BYTES_MAX, &text, err);
 
-	/* whoever can write it decides whose pods are whose */
-	if (rc == 0 && stat(path, &st) == 0 && (st.st_mode & 0022))
-		rc = err_set(err, -EPERM,
-			     "%s: can be written by others than its owner (mode %04o), "
-			     "refused (chmod go-w)",
-			     path, st.st_mode & 07777);
+	if (rc == 0 && stat(path, &st) == 0)
+		rc = yaml_clusters_mode(path, &st, err);
 	return rc < 0 ? rc
 		      : kubes_parse(text.data ? text.data : "", text.len, path, ret,
 				    notes, err);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/conf/yaml_rows.h"
+#include "lib/conf/yaml_clusters.h"
 #include "lib/http/client_url.h"
 #include "lib/secret.h"
 
@@ -219,38 +219,13 @@ static int check_cloud(struct yaml_reader *r, const char *key, yaml_node_t *v, v
 	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
 }
 
-static bool is_scalar(const yaml_node_t *n, const char *text)
-{
-	return n && n->type == YAML_SCALAR_NODE &&
-	       strcmp((const char *)n->data.scalar.value, text) == 0;
-}
-
-/* Of clusters of others nothing is read: their keys are not ours. */
-static int read_cloud(struct yaml_reader *r, const struct yaml_row *row,
-		      const char *key, yaml_node_t *v, void *at)
-{
-	bool ours = false;
-
-	if (v->type != YAML_MAPPING_NODE)
-		return yaml_walk_fail(&r->w, v, key, "not a mapping");
-	for (yaml_node_pair_t *p = v->data.mapping.pairs.start;
-	     p < v->data.mapping.pairs.top; p++)
-		ours |= is_scalar(yaml_document_get_node(r->w.doc, p->key),
-				  "manager") &&
-			is_scalar(yaml_document_get_node(r->w.doc, p->value),
-				  "openstack");
-	if (!ours)
-		return 1;
-	return yaml_read_map(r, row, key, v, at);
-}
-
-static const struct yaml_row cloud_item = {
-	.read = read_cloud, .rows = cloud_rows, .check = check_cloud};
+static const struct yaml_row cloud_item = {.read = yaml_read_cluster,
+					   .rows = cloud_rows,
+					   .words = "openstack",
+					   .check = check_cloud};
 static const struct yaml_row root_rows[] = {
 	YAML_LIST("clusters", &cloud_item, struct draft, items, count, CLOUDS_MAX),
-	YAML_SKIPPED("ceems_api_server", ),
-	YAML_SKIPPED("ceems_lb", ),
-	YAML_SKIPPED("updaters", ),
+	YAML_OTHER_SECTIONS,
 	YAML_END,
 };
 
@@ -266,14 +241,9 @@ int clouds_parse(const char *text, size_t len, const char *file, struct clouds *
 
 	int rc = yaml_rows_read(&r, text, len, CLOUD_CONFIG_BYTES_MAX, "configuration",
 				root_rows, &d);
-	for (size_t i = 0; rc == 0 && i < d.count; i++) {
-		for (size_t k = 0; rc == 0 && k < i; k++) {
-			if (strcmp(d.items[i].id, d.items[k].id) == 0)
-				rc = err_set(err, -EINVAL,
-					     "%s: two clusters are called %s", file,
-					     d.items[i].id);
-		}
-	}
+	if (rc == 0)
+		rc = yaml_clusters_unique(d.items, d.count, sizeof(*d.items), file,
+					  err);
 	if (rc < 0) {
 		clouds_done(&made);
 		return rc;
@@ -297,12 +267,8 @@ int clouds_read(const char *path, struct clouds *ret, struct buf *notes,
 	if (rc == 0)
 		rc = clouds_parse(text.data ? text.data : "", text.len, path, &made,
 				  notes, &secrets, err);
-	/* whoever can write it decides whose VMs are whose */
-	if (rc == 0 && (st.st_mode & 0022))
-		rc = err_set(err, -EPERM,
-			     "%s: can be written by others than its owner (mode %04o), "
-			     "refused (chmod go-w)",
-			     path, st.st_mode & 07777);
+	if (rc == 0)
+		rc = yaml_clusters_mode(path, &st, err);
 	if (rc == 0 && secrets)
 		rc = secret_check(path, &st, err);
 	if (rc < 0) {
