@@ -162,6 +162,35 @@ static void static_pod_that_starts_again_is_another_step(void **state)
 	lab_done(&l);
 }
 
+/* A manifest may name any UID, also that of a pod that runs: the one that came last
+ * counts. */
+static void uid_that_is_used_again_is_another_step(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_init(&l, true);
+	make_path(&l, "kubepods/burstable");
+	pod_tree_look(l.tree, true, false);
+	make_path(&l, GROUP);
+	pod_tree_read(l.tree);
+	assert_true(next_record(&l));
+	uint32_t first = l.last.step;
+	make_path(&l, "kubepods/pod" UID); /* guaranteed, by the manifest */
+	pod_tree_read(l.tree);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_STOP);
+	assert_int_equal(l.last.step, first);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_START);
+	assert_string_equal(record_cgroup(&l.last, CGROUP_UNIFIED),
+			    "/kubepods/pod" UID);
+	remove_path(&l, GROUP); /* the first one's end is not the second's */
+	pod_tree_read(l.tree);
+	assert_false(next_record(&l));
+	assert_int_equal(running(&l), 1);
+	lab_done(&l);
+}
+
 static void failed_pod_ends_with_a_status(void **state)
 {
 	(void)state;
@@ -279,6 +308,7 @@ int main(void)
 		cmocka_unit_test(names_may_come_before_or_after_the_group),
 		cmocka_unit_test(source_that_forgets_a_pod_does_not_end_it),
 		cmocka_unit_test(static_pod_that_starts_again_is_another_step),
+		cmocka_unit_test(uid_that_is_used_again_is_another_step),
 		cmocka_unit_test(failed_pod_ends_with_a_status),
 		cmocka_unit_test(devices_are_of_the_one_live_pod_of_a_name),
 		cmocka_unit_test(new_ring_is_told_all_again),
