@@ -140,6 +140,8 @@ BENCHES += perf_switches
 endif
 # openstack: 100 000 servers of a cloud into the database
 BENCHES += openstack
+# k8s_visible: how long until a pod is seen with cacct
+BENCHES += k8s_visible
 # kubernetes: 50 000 pods of a cluster into the database
 BENCHES += kubernetes
 # admission: reviews of the webhook
