@@ -170,6 +170,43 @@ if [ -z "$tracepoints" ] || [[ $(uname -r) == 6.[34].* ]]; then
 else
 	is "and by tracepoints" "$(more "$port" "$before")" "$moved"
 fi
+# A socket that another process opened, used and handed over; a connection of MPTCP, whose own sockets are the kernel's
+cat >"$SCRATCH/giver.py" <<'P'
+import array, socket, sys
+u = socket.socket(socket.AF_UNIX); u.bind(sys.argv[2]); u.listen()
+c = socket.create_connection(("127.0.0.1", int(sys.argv[1]))); c.sendall(b"h" * 50)
+open(sys.argv[2] + ".ready", "w").close()
+a, _ = u.accept()
+a.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [c.fileno()]))])
+a.recv(1)
+P
+cat >"$SCRATCH/taker.py" <<'P'
+import array, socket, sys
+u = socket.socket(socket.AF_UNIX); u.connect(sys.argv[1])
+_, given, _, _ = u.recvmsg(1, socket.CMSG_SPACE(4))
+c = socket.socket(fileno=array.array("i", given[0][2])[0])
+c.sendall(b"t" * 1234)
+mptcp = 0
+try:
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); s.bind(("127.0.0.1", 0)); s.listen()
+    m = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); m.connect(s.getsockname()); a, _ = s.accept()
+    m.sendall(b"m" * 5000); a.recv(5000, socket.MSG_WAITALL)
+    mptcp = 5000
+except OSError: pass                               # a kernel without it
+print(1234 + mptcp, mptcp, 0, 0, 0, 0)
+P
+python3 -S -B "$SCRATCH/giver.py" "$tcp4" "$SCRATCH/hand" &
+started $!
+wait_for 20 test -e "$SCRATCH/hand.ready"
+scrape "$other"
+other_before=$(totals)
+scrape
+before=$(totals)
+moved=$(run_in 0 python3 -S -B "$SCRATCH/taker.py" "$SCRATCH/hand")
+echo "# handed over, and MPTCP: $moved"
+is "a socket that was handed over counts for who uses it, and MPTCP counts: by system calls" "$(more "$other" "$other_before")" "$moved"
+[ -z "$tracepoints" ] || is "and by tracepoints" "$(more "$port" "$before")" "$moved"
+
 scrape "$other"
 other_before=$(totals)
 spliced=$(run_in 0 "$BUILD/net_calls" "$SCRATCH/file" splice)

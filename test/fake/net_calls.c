@@ -23,7 +23,7 @@ static char bytes[8192];
 static unsigned long long tcp_out, tcp_in, udp_out, udp_out_packets, udp_in,
 	udp_in_packets;
 
-static void check(long rc, const char *what)
+static void check_call(long rc, const char *what)
 {
 	if (rc < 0)
 		err(1, "%s", what);
@@ -37,18 +37,18 @@ static void pair_up(int type, int ret[2])
 	int first = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	ret[0] = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-	check(bind(first, (struct sockaddr *)&at, sizeof(at)), "bind");
-	check(getsockname(first, (struct sockaddr *)&at, &size), "getsockname");
+	check_call(bind(first, (struct sockaddr *)&at, sizeof(at)), "bind");
+	check_call(getsockname(first, (struct sockaddr *)&at, &size), "getsockname");
 	if (type == SOCK_STREAM)
-		check(listen(first, 1), "listen");
-	check(connect(ret[0], (struct sockaddr *)&at, sizeof(at)), "connect");
+		check_call(listen(first, 1), "listen");
+	check_call(connect(ret[0], (struct sockaddr *)&at, sizeof(at)), "connect");
 	ret[1] = type == SOCK_STREAM ? accept4(first, NULL, NULL, SOCK_CLOEXEC) : first;
-	check(ret[1], "accept");
+	check_call(ret[1], "accept");
 }
 
-static void sent(long n)
+static void add_sent(long n)
 {
-	check(n, "send");
+	check_call(n, "send");
 	tcp_out += (unsigned long long)n;
 }
 
@@ -56,7 +56,7 @@ static void receive_all(int fd)
 {
 	while (tcp_in < tcp_out) {
 		long n = recv(fd, bytes, sizeof(bytes), 0);
-		check(n, "recv");
+		check_call(n, "recv");
 		tcp_in += (unsigned long long)n;
 	}
 }
@@ -67,24 +67,24 @@ static void send_each_way(int fd, const char *path)
 	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 	int file = open(path, O_RDONLY | O_CLOEXEC), pipes[2];
 
-	check(file, path);
-	check(pipe2(pipes, O_CLOEXEC), "pipe");
-	sent(write(fd, bytes, 101));
-	sent(writev(fd, parts, 2));
-	sent(pwritev2(fd, parts, 2, -1, 0));
-	sent(send(fd, bytes, 1000, 0));
-	sent(sendmsg(fd, &m, 0));
-	sent(sendfile(fd, file, NULL, 5000));
-	check(splice(file, &(loff_t){0}, pipes[1], NULL, 700, 0), "splice");
-	sent(splice(pipes[0], NULL, fd, NULL, 700, 0));
+	check_call(file, path);
+	check_call(pipe2(pipes, O_CLOEXEC), "pipe");
+	add_sent(write(fd, bytes, 101));
+	add_sent(writev(fd, parts, 2));
+	add_sent(pwritev2(fd, parts, 2, -1, 0));
+	add_sent(send(fd, bytes, 1000, 0));
+	add_sent(sendmsg(fd, &m, 0));
+	add_sent(sendfile(fd, file, NULL, 5000));
+	check_call(splice(file, &(loff_t){0}, pipes[1], NULL, 700, 0), "splice");
+	add_sent(splice(pipes[0], NULL, fd, NULL, 700, 0));
 	close(file);
 	close(pipes[0]);
 	close(pipes[1]);
 }
 
-static void got(long n)
+static void add_received(long n)
 {
-	check(n, "receive");
+	check_call(n, "receive");
 	tcp_in += (unsigned long long)n;
 }
 
@@ -93,14 +93,14 @@ static void receive_each_way(int from, int fd)
 	struct iovec parts[] = {{bytes, 10}, {bytes + 10, 23}};
 	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 
-	sent(send(from, bytes, 400, 0));
-	check(recv(fd, bytes, 400, MSG_PEEK | MSG_WAITALL), "peek");
-	check(recvmsg(fd, &m, MSG_PEEK), "peek");
-	got(read(fd, bytes, 17));
-	got(readv(fd, parts, 2));
-	got(preadv2(fd, parts, 2, -1, 0));
-	got(recv(fd, bytes, 40, 0));
-	got(recvmsg(fd, &m, 0));
+	add_sent(send(from, bytes, 400, 0));
+	check_call(recv(fd, bytes, 400, MSG_PEEK | MSG_WAITALL), "peek");
+	check_call(recvmsg(fd, &m, MSG_PEEK), "peek");
+	add_received(read(fd, bytes, 17));
+	add_received(readv(fd, parts, 2));
+	add_received(preadv2(fd, parts, 2, -1, 0));
+	add_received(recv(fd, bytes, 40, 0));
+	add_received(recvmsg(fd, &m, 0));
 	receive_all(fd);
 }
 
@@ -114,14 +114,15 @@ static void exchange_datagrams(const int fds[2])
 		m[i].msg_hdr = (struct msghdr){.msg_iov = &part[i], .msg_iovlen = 1};
 		udp_out += 100 + i;
 	}
-	check(sendmmsg(fds[0], m, MESSAGES, 0) == MESSAGES ? 0 : -1, "sendmmsg");
-	check(recvmmsg(fds[1], m, 2, MSG_PEEK, NULL) == 2 ? 0 : -1, "peek");
-	check(recvmmsg(fds[1], m, MESSAGES, 0, NULL) == MESSAGES ? 0 : -1, "recvmmsg");
+	check_call(sendmmsg(fds[0], m, MESSAGES, 0) == MESSAGES ? 0 : -1, "sendmmsg");
+	check_call(recvmmsg(fds[1], m, 2, MSG_PEEK, NULL) == 2 ? 0 : -1, "peek");
+	check_call(recvmmsg(fds[1], m, MESSAGES, 0, NULL) == MESSAGES ? 0 : -1,
+		   "recvmmsg");
 	udp_in = udp_out;
 	udp_out_packets = udp_in_packets = MESSAGES;
 	/* an empty one is one, too */
-	check(send(fds[0], bytes, 0, 0), "send");
-	check(recv(fds[1], bytes, 1, 0), "recv");
+	check_call(send(fds[0], bytes, 0, 0), "send");
+	check_call(recv(fds[1], bytes, 1, 0), "recv");
 	udp_out_packets++;
 	udp_in_packets++;
 }
@@ -137,22 +138,22 @@ static void exchange_by_uring(const int fds[2])
 	if (!uring_open(&r))
 		return;
 	out.opcode = IORING_OP_SEND;
-	sent(uring_do(&r, &out));
+	add_sent(uring_do(&r, &out));
 	in.opcode = IORING_OP_RECV;
 	in.msg_flags = MSG_PEEK;
-	check(uring_do(&r, &in), "peek");
+	check_call(uring_do(&r, &in), "peek");
 	in.msg_flags = 0;
-	got(uring_do(&r, &in));
+	add_received(uring_do(&r, &in));
 	out.opcode = IORING_OP_WRITE;
-	sent(uring_do(&r, &out));
+	add_sent(uring_do(&r, &out));
 	in.opcode = IORING_OP_READ;
-	got(uring_do(&r, &in));
+	add_received(uring_do(&r, &in));
 	out.opcode = IORING_OP_SENDMSG;
 	out.addr = in.addr = (uintptr_t)&m;
 	out.len = in.len = 1;
-	sent(uring_do(&r, &out));
+	add_sent(uring_do(&r, &out));
 	in.opcode = IORING_OP_RECVMSG;
-	got(uring_do(&r, &in));
+	add_received(uring_do(&r, &in));
 	receive_all(fds[1]);
 }
 
@@ -165,9 +166,9 @@ int main(int argc, char *argv[])
 	pair_up(SOCK_STREAM, tcp);
 	pair_up(SOCK_DGRAM, udp);
 	if (argc > 2) {
-		check(pipe2(pipes, O_CLOEXEC), "pipe");
-		sent(send(tcp[0], bytes, 1000, 0));
-		got(splice(tcp[1], NULL, pipes[1], NULL, 1000, 0));
+		check_call(pipe2(pipes, O_CLOEXEC), "pipe");
+		add_sent(send(tcp[0], bytes, 1000, 0));
+		add_received(splice(tcp[1], NULL, pipes[1], NULL, 1000, 0));
 	} else {
 		send_each_way(tcp[0], argv[1]);
 		receive_all(tcp[1]);
