@@ -289,8 +289,10 @@ enum {
 	IOCB_CMD_PREADV = 7,
 	IOCB_CMD_PWRITEV = 8
 };
-#define SUBMITTED_MAX 4096 /* of a call; more are not counted */
-#define PARTS_MAX 1024     /* UIO_MAXIOV */
+/* Of a call; more are not counted. A program may make up the result of its own call
+ * (seccomp), and no other runs on this CPU while we look at what it says. */
+#define SUBMITTED_MAX 1024
+#define PARTS_MAX 4096
 #define BYTES_MAX 0x7ffff000ull
 
 struct vector {
@@ -310,15 +312,18 @@ static long add_part(__u32 i, struct vector *v)
 	return 0;
 }
 
-static __always_inline __u64 asked_bytes(const struct iocb *iocb)
+/* *parts: that may still be looked at */
+static __always_inline __u64 asked_bytes(const struct iocb *iocb, __u32 *parts)
 {
 	struct vector v = {iocb->aio_buf, iocb->aio_nbytes};
 
 	if (iocb->aio_lio_opcode == IOCB_CMD_PREADV ||
 	    iocb->aio_lio_opcode == IOCB_CMD_PWRITEV) {
+		__u32 left = *parts;
+		__u32 n = iocb->aio_nbytes < left ? (__u32)iocb->aio_nbytes : left;
 		v.bytes = 0;
-		bpf_loop(iocb->aio_nbytes < PARTS_MAX ? iocb->aio_nbytes : PARTS_MAX,
-			 add_part, &v, 0);
+		bpf_loop(n, add_part, &v, 0);
+		*parts = left - n;
 	}
 	return v.bytes < BYTES_MAX ? v.bytes : BYTES_MAX;
 }
@@ -343,7 +348,7 @@ __noinline int count_asked(__u32 slot, __u64 file, __u64 bytes, bool written)
 
 struct submitted {
 	__u64 list; /* of pointers */
-	__u32 slot;
+	__u32 slot, parts;
 };
 
 static long count_submitted(__u32 i, struct submitted *s)
@@ -361,7 +366,8 @@ static long count_submitted(__u32 i, struct submitted *s)
 		return 0;
 	struct file *file = file_of(bpf_get_current_task_btf(), iocb.aio_fildes);
 	if (file) /* else it was closed meanwhile */
-		count_asked(s->slot, (__u64)file, asked_bytes(&iocb), written);
+		count_asked(s->slot, (__u64)file, asked_bytes(&iocb, &s->parts),
+			    written);
 	return 0;
 }
 
@@ -453,7 +459,7 @@ int BPF_PROG(call_ended, struct pt_regs *regs, long result)
 			    true, ns);
 		return 0;
 	case CALL_SUBMIT: {
-		struct submitted all = {THIRD_POINTER(regs), slot};
+		struct submitted all = {THIRD_POINTER(regs), slot, PARTS_MAX};
 		if (result > 0)
 			bpf_loop(result < SUBMITTED_MAX ? result : SUBMITTED_MAX,
 				 count_submitted, &all, 0);
