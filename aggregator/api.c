@@ -737,6 +737,7 @@ static void api_metrics(struct app *app, struct prom *out)
 
 const struct part part_api = {
 	.name = "api",
+	.only_reads = true,
 	.check = api_check,
 	.open = api_open,
 	.reload = api_reload,

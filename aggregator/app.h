@@ -53,6 +53,7 @@ struct app {
 /* A part of the program. Functions may be NULL. */
 struct part {
 	const char *name;
+	bool only_reads; /* runs with --db.standby, too */
 	/* For --check-config, and before anything starts: inconsistent options. */
 	int (*check)(const struct options *o, struct err *err);
 	/* Privileges are dropped, signals are blocked, the pool runs (the database may
@@ -78,6 +79,8 @@ struct part {
 /* parts.c: opened in this order, stopped and closed in reverse. */
 extern const struct part *const app_parts[];
 extern const size_t app_part_count;
+/* The part, NULL: with --db.standby it does not run. check() is called all the same. */
+const struct part *app_part(const struct app *app, size_t i);
 
 /* routes.c: --web.route-prefix is prepended to paths below /api/. */
 int app_routes(const struct options *o, struct web_route **ret, size_t *ret_count,

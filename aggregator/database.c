@@ -17,7 +17,7 @@ int database_schema(const struct app *app, struct pg *pg, struct err *err)
 {
 	struct pg_migrate_status s;
 
-	if (app->options.db_auto_migrate) {
+	if (app->options.db_auto_migrate && !app->options.db_standby) {
 		int n = pg_migrate(pg, schema_migrations, schema_migration_count,
 				   PROGRAM, err);
 		if (n > 0)
@@ -40,8 +40,9 @@ static int on_up(struct pg *pg, void *arg, struct err *err)
 	int rc = database_schema(app, pg, err);
 
 	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
-		if (app_parts[i]->database_up)
-			rc = app_parts[i]->database_up(app, pg, err);
+		const struct part *p = app_part(app, i);
+		if (p && p->database_up)
+			rc = p->database_up(app, pg, err);
 	}
 	return rc;
 }

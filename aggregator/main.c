@@ -34,6 +34,10 @@ static int check_options(const struct options *o, struct err *err)
 	int rc = app_routes(o, &routes, &n, err);
 
 	free(routes);
+	if (rc == 0 && o->db_standby && !*o->db_url)
+		rc = err_set(err, -EINVAL,
+			     "--db.standby needs --db.url: a private database is no "
+			     "standby");
 	if (rc == 0 && *o->db_url) {
 		const struct pg_params params = {.url = o->db_url};
 		rc = pg_new(&params, &pg, err);
@@ -77,6 +81,7 @@ static int find_database(struct app *app, bool once, struct err *err)
 	app->pg.application = "ceems_aggregator";
 	app->pg.statement_timeout_ms = (unsigned)o->db_timeout_ms;
 	app->pg.url = o->db_url;
+	app->pg.any_host = o->db_standby;
 	if (*o->db_url)
 		return 0;
 	log_warn("no --db.url: a private database in %s, for trials and small sites",
@@ -108,8 +113,9 @@ static int before_threads(void *arg, struct err *err)
 	if (rc == 0)
 		rc = database_open(app, err);
 	for (size_t i = 0; rc == 0 && i < app_part_count; i++) {
-		if (app_parts[i]->open)
-			rc = app_parts[i]->open(app, err);
+		const struct part *p = app_part(app, i);
+		if (p && p->open)
+			rc = p->open(app, err);
 		if (rc < 0)
 			(void)err_prefix(err, rc, "%s", app_parts[i]->name);
 	}
@@ -122,8 +128,9 @@ static void before_stop(void *arg)
 	struct app *app = arg;
 
 	for (size_t i = app_part_count; i-- > 0;) {
-		if (app_parts[i]->stop)
-			app_parts[i]->stop(app);
+		const struct part *p = app_part(app, i);
+		if (p && p->stop)
+			p->stop(app);
 	}
 	pg_pool_stop(app->pool, POOL_GRACE_MS);
 }
@@ -182,8 +189,9 @@ static void close_all(struct app *app)
 		before_stop(app); /* stop what had started before the start failed */
 	pg_pool_free(app->pool);
 	for (size_t i = app_part_count; i-- > 0;) {
-		if (app_parts[i]->close)
-			app_parts[i]->close(app);
+		const struct part *p = app_part(app, i);
+		if (p && p->close)
+			p->close(app);
 	}
 	free(app->routes);
 	cluster_stop(app->cluster);
@@ -203,11 +211,12 @@ static bool reload_aggregator(void *arg)
 			  err.text);
 	}
 	for (size_t i = 0; i < app_part_count; i++) {
-		if (!app_parts[i]->reload || app_parts[i]->reload(app, &err) == 0)
+		const struct part *p = app_part(app, i);
+		if (!p || !p->reload || p->reload(app, &err) == 0)
 			continue;
 		good = false;
-		log_error("reload: %s: %s: the old one stays in force",
-			  app_parts[i]->name, err.text);
+		log_error("reload: %s: %s: the old one stays in force", p->name,
+			  err.text);
 	}
 	atomic_fetch_add(good ? &app->reloads : &app->reload_failures, 1);
 	return good;
@@ -220,8 +229,9 @@ static unsigned tick_aggregator(void *arg)
 	if (app->cluster)
 		cluster_tick(app->cluster);
 	for (size_t i = 0; i < app_part_count; i++) {
-		if (app_parts[i]->tick)
-			app_parts[i]->tick(app);
+		const struct part *p = app_part(app, i);
+		if (p && p->tick)
+			p->tick(app);
 	}
 	return TICK_MS;
 }

@@ -173,6 +173,9 @@ const struct conf_opt options_table[] = {
 	    "Longest time of a statement.", .min = 1000, .max = 3600000),
 	ROW("db.auto-migrate", CONF_BOOL, db_auto_migrate, "true",
 	    "Bring the schema up to date at start; otherwise --migrate does."),
+	ROW("db.standby", CONF_BOOL, db_standby, "false",
+	    "Only answer, from --db.url, which may be a standby: nothing is taken from "
+	    "nodes, computed, migrated or deleted."),
 	ROW("data.path", CONF_STRING, data_path, "/var/lib/ceems/aggregator",
 	    "Folder of the private cluster."),
 	ROW("recompute", CONF_BOOL, recompute, "false",

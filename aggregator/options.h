@@ -50,7 +50,7 @@ struct options {
 	char *db_url; /* "": a private cluster in data_path */
 	uint64_t db_threads;
 	uint64_t db_timeout_ms;
-	bool db_auto_migrate;
+	bool db_standby, db_auto_migrate;
 	char *data_path;
 
 	bool recompute;

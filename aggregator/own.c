@@ -143,8 +143,9 @@ static void put_all(struct app *app, struct prom *out)
 	pg_pool_get_state(app->pool, &s);
 	put_database(&s, out);
 	for (size_t i = 0; i < app_part_count; i++) {
-		if (app_parts[i]->metrics)
-			app_parts[i]->metrics(app, out);
+		const struct part *p = app_part(app, i);
+		if (p && p->metrics)
+			p->metrics(app, out);
 	}
 }
 

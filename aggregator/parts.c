@@ -18,3 +18,9 @@ const struct part *const app_parts[] = {
 	&part_openstack, &part_kubernetes,
 };
 const size_t app_part_count = sizeof(app_parts) / sizeof(app_parts[0]);
+
+const struct part *app_part(const struct app *app, size_t i)
+{
+	return app->options.db_standby && !app_parts[i]->only_reads ? NULL
+								    : app_parts[i];
+}

@@ -57,6 +57,14 @@ static const struct web_route routes[] = {
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
+static void refuse_on_standby(void *arg, struct web_request *r)
+{
+	(void)arg;
+	web_answer_text(r, 503,
+			"this aggregator only answers (db.standby): send reports to "
+			"one that has the primary database");
+}
+
 /* "/x/" and "x" are "/x"; "/" and "" are nothing. */
 int routes_prefix(const struct options *o, char ret[ROUTES_PREFIX_MAX], struct err *err)
 {
@@ -96,6 +104,12 @@ int app_routes(const struct options *o, struct web_route **ret, size_t *ret_coun
 		return err_set(err, -ENOMEM, "out of memory");
 	memcpy(copy, routes, sizeof(routes));
 	char *text = (char *)(copy + ROUTES);
+	for (size_t i = 0; o->db_standby && i < ROUTES; i++) {
+		if (copy[i].admit != ingest_admit && copy[i].admit != profiles_admit)
+			continue;
+		copy[i].admit = copy[i].handle = refuse_on_standby;
+		copy[i].end = NULL;
+	}
 	/* browsers ask first; without configured origins there is no answer */
 	if (*o->cors_origin)
 		for (size_t i = ROUTES - 2; i < ROUTES; i++)
