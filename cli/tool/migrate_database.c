@@ -11,6 +11,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,6 +92,16 @@ static const char *column_text(sqlite3_stmt *row, int i)
 	return s ? s : "";
 }
 
+static int count_tables(struct migration *m, sqlite3_stmt *row, struct err *err)
+{
+	return sqlite3_column_int(row, 0) == 1
+		       ? 0
+		       : err_set(err, -EBADMSG,
+				 "%s: it has no table units: this is no database of "
+				 "ceems_api_server; nothing was read",
+				 m->path);
+}
+
 /* 1: the table has that column. */
 static int has_column(struct migration *m, const char *table, const char *column,
 		      struct err *err)
@@ -139,6 +150,11 @@ static int check_undamaged(struct migration *m, sqlite3_stmt *row, struct err *e
 
 static int open_peer_database(struct migration *m, struct err *err)
 {
+	struct stat st;
+
+	/* SQLite would wait for ever for somebody to write into a FIFO */
+	if (stat(m->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, -EINVAL, "%s: not a regular file", m->path);
 	int rc = sqlite3_open_v2(m->path, &m->db, SQLITE_OPEN_READONLY, NULL);
 
 	if (rc != SQLITE_OK)
@@ -149,6 +165,13 @@ static int open_peer_database(struct migration *m, struct err *err)
 	(void)sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	rc = query_rows(m, "PRAGMA quick_check(1)", check_undamaged, err);
+	/* a view could go on for ever */
+	if (rc == 0)
+		rc = query_rows(
+			m,
+			"SELECT count(*) FROM sqlite_master WHERE name = 'units' "
+			"AND type = 'table'",
+			count_tables, err);
 	for (size_t i = 0; rc >= 0 && i < COUNT(texts); i++)
 		rc = check_column(m, texts[i], err);
 	for (size_t i = 0; rc >= 0 && i < COUNT(numbers); i++)
