@@ -11,6 +11,7 @@
 #include "lib/parse.h"
 
 #define LINES_MAX 64u
+#define MACHINE_NAME_MAX 64u
 #define ENTRIES_MAX 20000u /* folders of one hierarchy that are looked at */
 
 static const uint32_t group_controllers[] = {
@@ -18,42 +19,72 @@ static const uint32_t group_controllers[] = {
 	CGROUP_BLKIO,   CGROUP_CPUSET, CGROUP_PIDS,    CGROUP_FREEZER};
 #define CONTROLLERS (sizeof(group_controllers) / sizeof(group_controllers[0]))
 
-static bool take_text(const char **p, const char *end, const char *text)
+/* virDomainMachineNameAppendValid() of libvirt's src/conf/domain_conf.c */
+void domain_machine_name(const char *driver, int id, const char *name,
+			 char ret[DOMAIN_MACHINE_SIZE])
 {
-	size_t n = strlen(text);
+	static const char valid[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"0123456789";
+	int n = snprintf(ret, DOMAIN_MACHINE_SIZE, "%.15s-%d-", driver, id);
+	size_t len = n < 0 ? 0 : (size_t)n;
+	bool skip = true; /* dots and dashes that follow none */
 
-	if ((size_t)(end - *p) < n || memcmp(*p, text, n) != 0)
-		return false;
-	*p += n;
-	return true;
+	for (; *name && len < MACHINE_NAME_MAX; name++) {
+		bool separates = *name == '.' || *name == '-';
+		if (separates ? !skip : strchr(valid, *name) != NULL)
+			ret[len++] = *name;
+		skip = separates;
+	}
+	while (len && (ret[len - 1] == '-' || ret[len - 1] == '.'))
+		len--;
+	ret[len] = '\0';
 }
 
-/* systemd writes a '-' that separates nothing as \x2d (systemd.unit(5)) */
-static bool take_dash(const char **p, const char *end)
+/* The next character of a unit's name, in which systemd writes a '-' that separates
+ * nothing as \x2d (systemd.unit(5)). */
+static char take_unit_char(const char **p, const char *end)
 {
-	return take_text(p, end, "-") || take_text(p, end, "\\x2d");
+	if (end - *p >= 4 && memcmp(*p, "\\x2d", 4) == 0) {
+		*p += 4;
+		return '-';
+	}
+	return *(*p)++;
 }
 
-bool domain_group_is(const char *name, size_t len, const char *driver, int id)
+static bool is_rest(const char *p, const char *end, const char *text)
 {
-	const char *p = name, *end = name + len;
-	uint64_t number;
+	size_t len = strlen(text);
 
-	(void)take_text(&p, end, "machine-");
-	return take_text(&p, end, driver) && take_dash(&p, end) && p < end &&
-	       scan_u64(&p, end, &number) == 0 && id > 0 && number == (uint64_t)id &&
-	       take_dash(&p, end);
+	return (size_t)(end - p) == len && memcmp(p, text, len) == 0;
+}
+
+bool domain_group_is(const char *folder, size_t len, const char *machine)
+{
+	const char *p = folder, *end = folder + len, *m = machine;
+	size_t driver = strcspn(machine, "-");
+	bool scope = len > 8 && memcmp(folder, "machine-", 8) == 0;
+	char partition[32];
+
+	p += scope ? 8 : 0;
+	while (*m && p < end) {
+		if (take_unit_char(&p, end) != *m++)
+			return false;
+	}
+	(void)snprintf(partition, sizeof(partition), ".libvirt-%.*s", (int)driver,
+		       machine);
+	return !*m && driver && is_rest(p, end, scope ? ".scope" : partition);
 }
 
 /* Length of the path up to and including the domain's folder, 0: it has none */
-static size_t domain_path_len(const char *path, size_t len, const char *driver, int id)
+static size_t domain_path_len(const char *path, size_t len, const char *machine)
 {
 	const char *p = path, *end = path + len;
 
 	while (p < end) {
 		const char *slash = memchr(p, '/', (size_t)(end - p));
 		const char *stop = slash ? slash : end;
-		if (domain_group_is(p, (size_t)(stop - p), driver, id))
+		if (domain_group_is(p, (size_t)(stop - p), machine))
 			return (size_t)(stop - path);
 		p = stop + 1;
 	}
@@ -74,7 +105,7 @@ static bool add_domain_path(struct record *r, uint32_t bits, const char *path,
 
 /* "ID:CONTROLLERS:PATH", man 7 cgroups */
 static bool add_process_line(struct record *r, const char *line, size_t len,
-			     const char *driver, int id)
+			     const char *machine)
 {
 	const char *end = line + len;
 	const char *names = memchr(line, ':', len);
@@ -89,10 +120,10 @@ static bool add_process_line(struct record *r, const char *line, size_t len,
 				: cgroup_controller_bits(names, (size_t)(path - names));
 	path++;
 	return add_domain_path(r, bits, path,
-			       domain_path_len(path, (size_t)(end - path), driver, id));
+			       domain_path_len(path, (size_t)(end - path), machine));
 }
 
-int domain_group_of_process(const char *text, size_t len, const char *driver, int id,
+int domain_group_of_process(const char *text, size_t len, const char *machine,
 			    struct record *r)
 {
 	const char *p = text, *line;
@@ -101,13 +132,13 @@ int domain_group_of_process(const char *text, size_t len, const char *driver, in
 
 	for (unsigned i = 0;
 	     i < LINES_MAX && scan_line(&p, text + len, &line, &line_len); i++)
-		n += add_process_line(r, line, line_len, driver, id);
+		n += add_process_line(r, line, line_len, machine);
 	return n;
 }
 
 /* The only folder of the domain in dir. False: none, or two. */
-static bool find_folder(int cgroupfd, const char *dir, const char *driver, int id,
-			char *ret, size_t size)
+static bool find_folder(int cgroupfd, const char *dir, const char *machine, char *ret,
+			size_t size)
 {
 	int fd = fs_opendir_at(cgroupfd, dir, NULL);
 	auto_closedir DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -116,7 +147,7 @@ static bool find_folder(int cgroupfd, const char *dir, const char *driver, int i
 
 	for (unsigned i = 0; d && i < ENTRIES_MAX && (e = readdir(d)); i++) {
 		size_t len = strlen(e->d_name);
-		if (!domain_group_is(e->d_name, len, driver, id) || len >= size)
+		if (!domain_group_is(e->d_name, len, machine) || len >= size)
 			continue;
 		memcpy(ret, e->d_name, len + 1);
 		found++;
@@ -125,7 +156,7 @@ static bool find_folder(int cgroupfd, const char *dir, const char *driver, int i
 }
 
 int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
-		      const char *driver, int id, struct record *r)
+		      const char *machine, struct record *r)
 {
 	static const char *const roots[] = {"/machine.slice", "/machine"};
 	int n = 0;
@@ -136,7 +167,7 @@ int domain_group_find(int cgroupfd, const struct cgroup_layout *layout,
 			char dir[64], name[RECORD_CGROUP_MAX],
 				path[RECORD_CGROUP_MAX + 32];
 			(void)snprintf(dir, sizeof(dir), "%s%s", hierarchy, roots[k]);
-			if (!find_folder(cgroupfd, dir, driver, id, name, sizeof(name)))
+			if (!find_folder(cgroupfd, dir, machine, name, sizeof(name)))
 				continue;
 			(void)snprintf(path, sizeof(path), "%s/%s", roots[k], name);
 			n += add_domain_path(r, group_controllers[c], path,

@@ -99,7 +99,7 @@ bool domains_know(const struct domains *d, const char *uuid, int id)
 /* The process of libvirt's pid file, if it is this domain's; of a libvirtd in another
  * pid namespace it is somebody else. */
 static bool find_by_pid(const struct domains *d, const struct domain *o,
-			struct record *r)
+			const char *machine, struct record *r)
 {
 	char path[512], text[4096];
 	uint64_t pid;
@@ -111,16 +111,17 @@ static bool find_by_pid(const struct domains *d, const struct domain *o,
 		return false;
 	(void)snprintf(path, sizeof(path), "%llu/cgroup", (unsigned long long)pid);
 	ssize_t len = fs_read_at(d->place.procfd, path, text, sizeof(text), NULL);
-	return len > 0 &&
-	       domain_group_of_process(text, (size_t)len, o->driver, o->id, r) > 0;
+	return len > 0 && domain_group_of_process(text, (size_t)len, machine, r) > 0;
 }
 
 static bool find_groups(const struct domains *d, const struct domain *o,
 			struct record *r)
 {
-	return find_by_pid(d, o, r) ||
-	       domain_group_find(d->place.cgroupfd, &d->place.layout, o->driver, o->id,
-				 r) > 0;
+	char machine[DOMAIN_MACHINE_SIZE];
+
+	domain_machine_name(o->driver, o->id, o->name, machine);
+	return find_by_pid(d, o, machine, r) ||
+	       domain_group_find(d->place.cgroupfd, &d->place.layout, machine, r) > 0;
 }
 
 static void fill_record(const struct domain *o, struct record *r)

@@ -34,7 +34,7 @@ group() {
 	echo '</node>'
 } >many.xml
 for ((i = 1; i <= n; i++)); do group $i vm$i $((i * 1000000)); done
-group 201 abcidé 7000000
+group 201 abcid 7000000 # what libvirt leaves of the name
 
 port=$(free_port) || exit 1
 "$ceemsd" --web.listen-address="127.0.0.1:$port" --path.rundir="$run" --path.cgroupfs="$cg" --collector.libvirt \

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	}
 	record_init(&r, RECORD_STEP_START, MANAGER_LIBVIRT);
-	(void)domain_group_of_process(text, size, "qemu", 5, &r);
+	(void)domain_group_of_process(text, size, "qemu-5-a", &r);
 	for (uint32_t i = 0; i < r.cgroup_count; i++) {
 		if (r.cgroups[i].path[0] != '/')
 			abort();
