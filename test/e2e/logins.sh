@@ -52,7 +52,7 @@ ok "where it does not answer" serve 1:-:0
 is "the number is refused, and told why" "$(by_number -o body -w '%{http_code}') $(jq -r .error body)" "503 the user database does not answer"
 is "others are served" "$(named ann | ids)" 303
 
-ok "where it takes 3 s" serve 1:Ann@Site.Example:3000
+ok "where it takes 8 s" serve 1:Ann@Site.Example:8000
 for i in 1 2 3 4 5 6 7 8; do { by_number -o /dev/null -w '%{http_code}\n'; date +%s%3N; } >"slow.$i" & slow[i]=$!; done
 asking() { [ "$(cat slow.* | grep -c '^503')" = 6 ]; } # the other two wait for the name service
 ok "two ask it, and six are told at once that it is slow" wait_for 20 asking
