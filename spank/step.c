@@ -279,6 +279,8 @@ static void take_request(struct step *s, const struct job_env *env)
 {
 	struct record *r = &s->record;
 	uint32_t perf = s->asked->perf;
+	const uint32_t pause = perf & RECORD_GPU_PAUSE; /* counts nothing */
+	perf &= ~pause;
 	if (!perf && s->policy->perf) {
 		const char *value = whole_value(env, ENV_PERF, SHARE_VALUE_MAX);
 		bool on = false;
@@ -287,7 +289,7 @@ static void take_request(struct step *s, const struct job_env *env)
 	}
 	if (!perf && s->policy->perf_always)
 		perf = PERF_ALL;
-	r->flags |= perf | s->asked->report;
+	r->flags |= perf | pause | s->asked->report;
 	r->profile_hz = s->asked->profile_hz;
 }
 

@@ -120,6 +120,7 @@ static void put_flags(struct buf *b, uint32_t flags)
 		"cut",        "last",        "perf_hardware", "perf_software",
 		"perf_cache", "report_text", "report_json",   "gpus_trusted",
 		"signalled",  "running",     "millicpus",     "part",
+		"gpu_pause",
 	};
 	bool first = true;
 

@@ -186,6 +186,7 @@ static int parse_perf(const char *value, uint32_t *ret, struct err *err)
 		{"hardware", RECORD_PERF_HW},
 		{"software", RECORD_PERF_SW},
 		{"cache", RECORD_PERF_CACHE},
+		{"nogpu", RECORD_GPU_PAUSE},
 	};
 	uint32_t flags = 0;
 	const char *at = value;
@@ -198,8 +199,8 @@ static int parse_perf(const char *value, uint32_t *ret, struct err *err)
 		if (!flag)
 			return err_set(
 				err, -EINVAL,
-				"--ceems-perf: \"%s\" is not hardware, software or "
-				"cache",
+				"--ceems-perf: \"%s\" is not hardware, software, "
+				"cache or nogpu",
 				quote_value(w.text, w.len).text);
 		flags |= flag;
 		if (*at++ != ',')

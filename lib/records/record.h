@@ -123,6 +123,7 @@ enum record_flag {
 	RECORD_PART = 1 << 11, /* STEP_STOP: a part of what another step of the unit
 				  counts, as a container of a pod; told at its end,
 				  with began_ns */
+	RECORD_GPU_PAUSE = 1 << 12, /* --ceems-perf: nogpu */
 };
 
 /* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK

@@ -76,7 +76,7 @@ refused() { # what wanted-text command...
 	rc=$?
 	like "$what is refused with its reason" "$rc $out" "^[1-9][0-9]* .*ceems: $text"
 }
-refused "srun --ceems-perf=bogus" '--ceems-perf: "bogus" is not hardware, software or cache' srun --ceems-perf=bogus true
+refused "srun --ceems-perf=bogus" '--ceems-perf: "bogus" is not hardware, software, cache or nogpu' srun --ceems-perf=bogus true
 refused "srun --ceems-perf=software," '--ceems-perf: "" is not hardware' srun --ceems-perf=software, true
 refused "salloc --ceems-profile=0" '--ceems-profile: "0" is not a rate in Hz .1-1000.' salloc --ceems-profile=0 true
 refused "sbatch --ceems-report=xml" '--ceems-report: "xml" is not text or json' sbatch --ceems-report=xml "$JOBS/good"

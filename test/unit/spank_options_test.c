@@ -267,6 +267,28 @@ static void perf_always_needs_no_option_but_the_option_narrows_it(void **state)
 	assert_int_equal(r.flags, RECORD_PERF_SW);
 }
 
+static void nogpu_counts_nothing_and_goes_with_the_others(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		const char *policy, *value;
+		uint32_t flags;
+	} cases[] = {
+		{NULL, "nogpu", RECORD_GPU_PAUSE},
+		{NULL, "cache,nogpu", RECORD_PERF_CACHE | RECORD_GPU_PAUSE},
+		{"perf=always", "nogpu", PERF_ALL | RECORD_GPU_PAUSE},
+		{"perf=deny", "nogpu,software", 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r;
+		fake_reset();
+		init(w, cases[i].policy, NULL);
+		fake_option("ceems-perf", cases[i].value, 1);
+		flags_after(w, &r);
+		assert_int_equal(r.flags, cases[i].flags);
+	}
+}
+
 static void old_environment_trigger_counts_where_perf_is_allowed(void **state)
 {
 	struct world *w = *state;
@@ -418,6 +440,7 @@ int main(void)
 		ON_A_NODE(what_is_not_counted_yet_is_said_at_submit),
 		ON_A_NODE(profile_rate_is_lowered_to_the_sites_maximum),
 		ON_A_NODE(perf_always_needs_no_option_but_the_option_narrows_it),
+		ON_A_NODE(nogpu_counts_nothing_and_goes_with_the_others),
 		ON_A_NODE(old_environment_trigger_counts_where_perf_is_allowed),
 		ON_A_NODE(
 			unknown_or_malformed_plugstack_arguments_are_logged_and_ignored),
