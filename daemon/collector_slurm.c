@@ -12,6 +12,7 @@
 #include "daemon/env.h"
 #include "daemon/export.h"
 #include "daemon/options.h"
+#include "daemon/pause/gpu_pause.h"
 #include "daemon/unit_gpus.h"
 #include "daemon/units.h"
 #include "daemon/units_report.h"
@@ -655,8 +656,10 @@ int unit_collector_collect(void *state, struct prom *out, struct err *err)
 		rc = collect_steps(s, out);
 	if (rc < 0)
 		return err_set(err, rc, "no memory");
-	if (s->which.manager == MANAGER_SLURM)
+	if (s->which.manager == MANAGER_SLURM) {
 		gpu_maps_export_processes(s->gpus, s->units, out);
+		gpu_pause_export(s->env->gpu_pause, s->env->hostname, out);
+	}
 	units_node_totals(s->units, (uint32_t)s->which.manager, &totals);
 	export_node(out, s->manager, s->env->hostname, running, &totals);
 	return prom_error(out) ? err_set(err, prom_error(out), "scrape too large") : 0;

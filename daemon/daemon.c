@@ -20,6 +20,7 @@
 #include "daemon/groups/take_opened.h"
 #include "daemon/guests/guest_figures.h"
 #include "daemon/inhabited.h"
+#include "daemon/pause/gpu_pause.h"
 #include "daemon/profiles/profile_steps.h"
 #include "daemon/profiles/targets.h"
 #include "daemon/rdma/rdma_link.h"
@@ -435,6 +436,21 @@ static void open_gpu_link(struct daemon *d)
 	gpu_child_look(d->gpu, d->rundirfd);
 }
 
+/* The same: for the file that it makes */
+static void open_gpu_pause(struct daemon *d)
+{
+	const struct privileges *drop = &d->privileges;
+	struct err err;
+
+	if (!*d->options.gpu_dcgmi || !d->units)
+		return;
+	if (gpu_pause_new(d->options.gpu_dcgmi, d->rundirfd,
+			  drop->drop ? drop->uid : (uid_t)-1,
+			  drop->drop ? drop->gid : (gid_t)-1, &d->gpu_pause, &err) < 0)
+		log_warn("gpu: %s: DCGM is paused for nobody", err.text);
+	d->env.gpu_pause = d->gpu_pause;
+}
+
 /* The same */
 static void open_profiler_link(struct daemon *d)
 {
@@ -515,6 +531,7 @@ static int open_scrape(struct daemon *d, struct err *err)
 	}
 	open_courier_link(d);
 	open_gpu_link(d);
+	open_gpu_pause(d);
 	open_profiler_link(d);
 	if (d->units && (d->unit_finals || d->gpu)) /* what reports tell */
 		d->counts_page = counts_page_fill_open(
@@ -554,6 +571,10 @@ static int drop_daemon_privileges(void *arg, struct err *err)
 		rc = child_link_start(d->courier, err);
 	if (rc == 0 && d->gpu)
 		rc = child_link_start(d->gpu, err);
+	if (rc == 0 && d->gpu_pause) {
+		gpu_pause_look(d->gpu_pause, d->units); /* who wants it goes on */
+		rc = gpu_pause_start(d->gpu_pause, err);
+	}
 	if (rc == 0 && d->profiler)
 		rc = child_link_start(d->profiler, err);
 	if (rc == 0)
@@ -683,6 +704,7 @@ void daemon_close(struct daemon *d)
 	sampler_free(d->sampler);
 	child_link_free(d->courier);
 	child_link_free(d->gpu);
+	gpu_pause_free(d->gpu_pause);
 	child_link_free(d->profiler);
 	profile_steps_free(d->profile_steps);
 	profile_opener_end(&d->profile_opener);

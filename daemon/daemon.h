@@ -50,6 +50,7 @@ struct daemon {
 
 	struct child_link *courier;           /* NULL: no enabled collector needs it */
 	struct child_link *gpu;               /* NULL: no device is read */
+	struct gpu_pause *gpu_pause;          /* NULL: DCGM is left alone */
 	struct profile_opener profile_opener; /* until profiler has its socket */
 	struct child_link *profiler;          /* NULL: nobody is sampled */
 	struct profile_steps *profile_steps;  /* NULL likewise */

@@ -36,6 +36,7 @@ struct env {
 	const struct ingest *ingest;  /* NULL when there is no ring */
 	struct child_link *courier;   /* NULL when ceems-courier is not there */
 	struct child_link *gpu;       /* NULL when ceems-gpu is not started */
+	struct gpu_pause *gpu_pause;  /* NULL when DCGM is left alone */
 	struct child_link *profiler;  /* NULL when nobody may be sampled */
 	struct profile_steps *profile_steps; /* likewise */
 	struct sampler *sampler;             /* NULL when no energy source is sampled */

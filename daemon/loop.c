@@ -10,6 +10,7 @@
 #include "daemon/discover.h"
 #include "daemon/found.h"
 #include "daemon/groups/step_ends.h"
+#include "daemon/pause/gpu_pause.h"
 #include "daemon/profiles/profile_steps.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/gpu_child.h"
@@ -142,6 +143,8 @@ static void look_at_ring(struct daemon *d, struct timers *t, uint64_t now)
 				       (d->profile_steps ? RING_ARMED_PROFILES : 0));
 	if (d->profile_steps)
 		look_at_profiles(d, t);
+	if (d->gpu_pause)
+		gpu_pause_look(d->gpu_pause, d->units);
 	if (d->counts_page)
 		counts_page_fill_tick(d->counts_page);
 	if (is_timer_due(&t->walk_ns, now, DISCOVER_PERIOD_MS) || unknown ||

@@ -28,6 +28,7 @@ libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/unit_gpus.c
 libdaemon_SRCS += daemon/steps_energy.c
 libdaemon_SRCS += daemon/vgpus/gpu_vgpus.c
+libdaemon_SRCS += daemon/pause/gpu_pause.c
 libdaemon_SRCS += daemon/units.c
 libdaemon_SRCS += daemon/units_energy.c
 libdaemon_SRCS += daemon/units_expire.c

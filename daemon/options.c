@@ -125,6 +125,10 @@ const struct conf_opt options_table[] = {
 	    .min = 20, .max = 10000),
 
 	/* ring and units */
+	ROW("gpu.dcgmi", CONF_STRING, gpu_dcgmi, "",
+	    "NVIDIA's dcgmi, an absolute path: while a job that asked for it "
+	    "(--ceems-perf=nogpu) holds GPUs of this node, `dcgmi profile --pause` "
+	    "keeps DCGM from their performance counters. Empty: nothing is paused."),
 	ROW("gpu.accounting", CONF_ENUM, gpu_accounting, "leave",
 	    "NVIDIA's accounting mode: leave (as the site has it) or enable (when "
 	    "ceems-gpu starts; only root may, so it mostly says that it cannot).",

@@ -52,6 +52,7 @@ struct options {
 	char *courier_path; /* "" = beside ceemsd */
 	char *gpu_path;
 	char *gpu_nvml;
+	char *gpu_dcgmi;
 	uint64_t gpu_period_ms;
 	bool gpu_dcgm_names;
 	char *opener_path; /* the same */

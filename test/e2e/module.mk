@@ -113,6 +113,7 @@ CHECKS += test/e2e/slurm_counts.sh
 CHECKS_MORE += test/e2e/slurm_gpu_lost.sh
 CHECKS_MORE += test/e2e/slurm_gpu_shards.sh
 CHECKS_MORE += test/e2e/slurm_gpu_mig.sh
+CHECKS_MORE += test/e2e/slurm_gpu_pause.sh
 CHECKS_MORE += test/e2e/slurm_gpu_records.sh
 CHECKS += test/e2e/slurm_options.sh
 CHECKS += test/e2e/slurm_scrapers.sh
