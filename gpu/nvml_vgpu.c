@@ -7,10 +7,13 @@
 #include <string.h>
 
 #include "gpu/nvml_impl.h"
+#include "lib/clock.h"
 
 #define VGPUS CHILD_GPU_VGPUS_MAX
-/* Samples that the driver keeps, of all vGPUs together */
-#define SAMPLES (4 * VGPUS)
+/* Of all vGPUs, in the time since the last reading: the driver keeps many more, which
+ * are asked for by nobody */
+#define SAMPLES (16 * VGPUS)
+#define FIRST_US 2000000u /* how far back the first reading looks */
 
 static void keep_vgpu_value(struct child_gpu_vgpu *v, enum child_gpu_vgpu_value which)
 {
@@ -99,15 +102,18 @@ static int read_vgpu_use(struct nvml *n, nvml_device d, struct nvml_vgpus *l,
 {
 	struct nvml_vgpu_use use[SAMPLES];
 	unsigned count = SAMPLES, type = NVML_UINT;
-	unsigned long long after_us = l->last_us;
+	uint64_t now_us = clock_realtime_ns() / 1000;
+	unsigned long long after_us = l->last_us ? l->last_us : now_us - FIRST_US;
 
 	if (!n->vgpu_use || !l->count)
 		return 0;
 	int rc = n->vgpu_use(d, after_us, &type, &count, use);
+	if (rc == NVML_ERROR_INSUFFICIENT_SIZE) {
+		l->last_us = now_us; /* else it would be so for ever */
+		return 0;
+	}
 	if (rc == NVML_ERROR_NOT_FOUND) /* nothing has run */
 		count = 0;
-	else if (rc == NVML_ERROR_INSUFFICIENT_SIZE)
-		return 0;
 	else if (rc != NVML_SUCCESS)
 		return nvml_fail(n, rc, "nvmlDeviceGetVgpuUtilization", err);
 	count = count < SAMPLES ? count : SAMPLES;

@@ -85,7 +85,8 @@ struct vgpu_use {
 	unsigned long long sm, memory, encoder, decoder;
 };
 
-/* Two samples of each that does something: a moment ago, and now */
+/* Two samples of each that does something: a moment ago, and now; and, as a real driver
+ * keeps them for minutes, too many for anybody who asks for old ones */
 EXPORT int nvmlDeviceGetVgpuUtilization(void *handle, unsigned long long last_seen,
 					int *type, unsigned int *count,
 					struct vgpu_use *ret);
@@ -101,6 +102,9 @@ EXPORT int nvmlDeviceGetVgpuUtilization(void *handle, unsigned long long last_se
 	if (rc != OK)
 		return rc;
 	*type = 1;
+	*count = 100000;
+	if (now > last_seen + 4000000)
+		return TOO_SMALL;
 	*count = 0;
 	for (unsigned int i = 0; i < d.vgpu_count * 2 && now > last_seen; i++) {
 		const struct fake_vgpu *g = &d.vgpu[i / 2];
