@@ -145,6 +145,9 @@ is "of two devices with one UUID the first is read, and none without a UUID" "$(
 like "each that is left out is named" "$(grep -o 'device [0-9]: [^"]*' "$SCRATCH/once.log" | paste -sd'|')" \
 	'^device 1: another one has its UUID, too: GPU-.*: it is not read\|device 2: device 2 has no UUID: it is not read$'
 
+like "a library that is not there is named" "$(timeout 60 "$BUILD/ceems-gpu" --once --gpu.nvml="$SCRATCH/libnvidia-ml.so.1" 2>&1)" \
+	'libnvidia-ml.so.1: cannot open shared object file'
+
 # where there is no driver there is no child
 GPU_ARGS=(--collector.gpu "--gpu.path=$BUILD/ceems-gpu")
 if [ ! -e /proc/driver/nvidia/version ] && [ ! -e /sys/module/nvidia ] && ! ls -d /sys/bus/pci/drivers/{amdgpu,xe,i915}/*:* >/dev/null 2>&1; then
