@@ -250,12 +250,19 @@ struct task_struct {
 struct pt_regs {
 	unsigned long di, si, dx, r10, orig_ax, ip, sp, bp;
 };
+#define REGS_PC ip
+#define REGS_SP sp
+#define REGS_FP bp
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
+	__u64 sp, pc;
 	__u64 orig_x0;
 	__s32 syscallno;
 };
+#define REGS_PC pc
+#define REGS_SP sp
+#define REGS_FP regs[29]
 #endif
 
 struct in6_addr {

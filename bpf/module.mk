@@ -4,8 +4,9 @@
 # name, which a program includes as "bpf/x.skel.h". One object for all kernels (CO-RE): no kernel's headers
 # and no BTF are needed here.
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool /sbin/bpftool))
-HAVE_BPF := $(if $(and $(call have,libbpf),$(BPFTOOL),$(shell command -v $(CLANG) 2>/dev/null)),1)
+# which of its registers a system call uses, and the numbers of calls, are known of two processors (bpf/calls.h)
 BPF_ARCH := $(patsubst x86_64%,x86,$(patsubst aarch64%,arm64,$(patsubst powerpc64le%,powerpc,$(patsubst riscv64%,riscv,$(shell $(CC) -dumpmachine)))))
+HAVE_BPF := $(if $(and $(call have,libbpf),$(BPFTOOL),$(shell command -v $(CLANG) 2>/dev/null),$(filter x86 arm64,$(BPF_ARCH))),1)
 BPF_ENDIAN := $(if $(filter s390x% ppc64-% powerpc64-%,$(shell $(CC) -dumpmachine)),bpfeb,bpfel)
 # BPF_PROG's own parameter is unused in every program
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target $(BPF_ENDIAN) -D__TARGET_ARCH_$(BPF_ARCH) -I. -fdebug-prefix-map=$(CURDIR)=. \

@@ -350,9 +350,9 @@ static __always_inline void walk_program(struct profile_first *f,
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	struct stack_walk w = {.sample = s};
 
-	w.at.pc = BPF_CORE_READ(regs, ip);
-	w.at.sp = BPF_CORE_READ(regs, sp);
-	w.at.fp = BPF_CORE_READ(regs, bp);
+	w.at.pc = BPF_CORE_READ(regs, REGS_PC);
+	w.at.sp = BPF_CORE_READ(regs, REGS_SP);
+	w.at.fp = BPF_CORE_READ(regs, REGS_FP);
 	if (!w.at.pc || (BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		s->end = SAMPLE_NO_PROGRAM;
 		return;

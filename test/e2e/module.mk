@@ -91,6 +91,7 @@ CHECKS_LONG += test/e2e/mixes_long.sh
 CHECKS += test/e2e/slurm_report.sh
 CHECKS += test/e2e/slurm_found.sh
 CHECKS += test/e2e/slurm_lost.sh
+CHECKS += test/e2e/bpf_arch.sh
 CHECKS += test/e2e/ebpf_refused.sh
 CHECKS += test/e2e/ebpf_io.sh
 CHECKS += test/e2e/ebpf_io_bounds.sh
