@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The six commands of doc/quickstart.md that bring packages to a host that runs Slurm, typed in a fresh Debian (12, or the
-# one named) with a real systemd: the first job's joules are in cacct. Then what an administrator may do: an upgrade and a
-# purge while a job runs.
+# one named) with a real systemd: the first job's joules are in cacct.
 # timeout 2400
 # alone
 suite=${1:-bookworm}
