@@ -42,7 +42,7 @@ static void start_at(struct world *w, const char *proc, bool any_process, bool k
 	w->link = pair[0];
 }
 
-static void start(struct world *w, bool any_process)
+static void start_serving(struct world *w, bool any_process)
 {
 	start_at(w, "/proc", any_process, false);
 }
@@ -81,7 +81,7 @@ static void what_is_not_on_the_list_is_refused(void **state)
 	struct world w;
 	(void)state;
 
-	start(&w, false);
+	start_serving(&w, false);
 	assert_int_equal(ask(&w, (struct profile_request){.kind = 0}), -EINVAL);
 	assert_int_equal(
 		ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_KINDS}),
@@ -103,7 +103,7 @@ static void what_is_no_function_of_the_kernel_has_no_name(void **state)
 	struct world w;
 	(void)state;
 
-	start(&w, false);
+	start_serving(&w, false);
 	/* -EPERM and the like: not root, or an old kernel */
 	assert_true(ask(&w, r) < 0);
 	r.start = 4096; /* a process's own */
@@ -117,7 +117,7 @@ static void processes_of_no_unit_are_nobodys_business(void **state)
 	struct world w;
 	(void)state;
 
-	start(&w, false);
+	start_serving(&w, false);
 	assert_int_equal(ask(&w, r), -EACCES);
 	r.pid = (uint32_t)getpid(); /* nor our own */
 	assert_int_equal(ask(&w, r), -EACCES);
@@ -242,7 +242,7 @@ static void what_is_no_request_at_all_is_passed_over(void **state)
 	(void)state;
 
 	memset(garbage, 0x5a, sizeof(garbage));
-	start(&w, false);
+	start_serving(&w, false);
 	for (size_t size = 1; size <= sizeof(garbage); size *= 2)
 		(void)send(w.link, garbage, size, MSG_NOSIGNAL);
 	assert_int_equal(ask(&w, (struct profile_request){.kind = 0}), -EINVAL);
@@ -256,7 +256,7 @@ static void by_hand_any_process_has_its_maps_read(void **state)
 
 	if (geteuid() != 0)
 		skip();
-	start(&w, true);
+	start_serving(&w, true);
 	assert_int_equal(ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_MAPS,
 							  .pid = (uint32_t)getpid()}),
 			 0);

@@ -76,7 +76,7 @@ static bool start_server(void)
 	return n > 0;
 }
 
-static int begin(void **state)
+static int open_worker(void **state)
 {
 	char path[2 * SCRATCH_PATH];
 	struct stat st;
@@ -95,7 +95,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int close_worker(void **state)
 {
 	int status;
 	(void)state;
@@ -154,7 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			one_users_hung_files_are_nobody_elses_trouble, begin, end),
+			one_users_hung_files_are_nobody_elses_trouble, open_worker,
+			close_worker),
 	};
 	return cmocka_run_group_tests_name("profile_worker_test", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static size_t page;
 static int fd;
 static unsigned seen[16], seen_count;
 
-static int begin(void **state)
+static int open_ring(void **state)
 {
 	struct err err;
 	(void)state;
@@ -35,7 +35,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int close_ring(void **state)
 {
 	(void)state;
 	sample_ring_close(&ring);
@@ -54,7 +54,7 @@ static void put_record(unsigned number)
 	__atomic_store_n(put, *put + 16, __ATOMIC_RELEASE);
 }
 
-static void see(void *arg, const void *record, size_t size)
+static void note_record(void *arg, const void *record, size_t size)
 {
 	(void)arg;
 	assert_int_equal(size, sizeof(unsigned));
@@ -64,7 +64,7 @@ static void see(void *arg, const void *record, size_t size)
 /* Waits for somebody as it looks at the first; meanwhile more records come. */
 static void see_slowly(void *arg, const void *record, size_t size)
 {
-	see(arg, record, size);
+	note_record(arg, record, size);
 	if (seen[seen_count - 1] != 1)
 		return;
 	put_record(3);
@@ -79,8 +79,8 @@ static void samples_that_come_as_others_are_looked_at_are_kept_in_order(void **s
 	put_record(1);
 	put_record(2);
 	assert_int_equal(sample_ring_take(&ring, see_slowly, NULL), 2);
-	assert_int_equal(sample_ring_take(&ring, see, NULL), 2);
-	assert_int_equal(sample_ring_take(&ring, see, NULL), 0);
+	assert_int_equal(sample_ring_take(&ring, note_record, NULL), 2);
+	assert_int_equal(sample_ring_take(&ring, note_record, NULL), 0);
 	assert_int_equal(seen_count, 4);
 	for (unsigned i = 0; i < seen_count; i++)
 		assert_int_equal(seen[i], i + 1);
@@ -104,7 +104,7 @@ static void what_the_backlog_has_no_room_for_waits_in_the_ring(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_ring, close_ring)
 	const struct CMUnitTest tests[] = {
 		TEST(samples_that_come_as_others_are_looked_at_are_kept_in_order),
 		TEST(what_the_backlog_has_no_room_for_waits_in_the_ring),

@@ -5,7 +5,7 @@
 
 #define POD 77u /* the step that counts all */
 
-static struct record part(uint32_t step, const char *name, uint64_t user)
+static struct record make_part(uint32_t step, const char *name, uint64_t user)
 {
 	struct record r = stop("pod", step, user, 0, true);
 
@@ -17,7 +17,7 @@ static struct record part(uint32_t step, const char *name, uint64_t user)
 
 static void part_ok(uint32_t step, const char *name, uint64_t user)
 {
-	struct record r = part(step, name, user);
+	struct record r = make_part(step, name, user);
 
 	assert_int_equal(apply(&r), 0);
 }
@@ -54,7 +54,7 @@ static void a_part_has_its_name_times_and_counters(void **state)
 	fresh(64);
 	start_ok("pod", POD);
 	now += 10 * SEC;
-	struct record r = part(5, "main", 60);
+	struct record r = make_part(5, "main", 60);
 	r.counters.has_memory = true;
 	r.counters.memory_peak_bytes = 4096;
 	r.exit_status = 3 << 8;
@@ -77,10 +77,10 @@ static void the_end_of_a_part_is_not_that_of_its_unit(void **state)
 	fresh(64);
 	start_ok("pod", POD);
 	now += 10 * SEC;
-	struct record r = part(1, "main", 60);
+	struct record r = make_part(1, "main", 60);
 	r.exit_status = 1 << 8; /* it is started again */
 	assert_int_equal(apply(&r), 0);
-	r = part(2, "side", 0);
+	r = make_part(2, "side", 0);
 	r.counters.source = COUNTERS_NONE;
 	assert_int_equal(apply(&r), 0);
 	assert_int_equal(unit_of("pod", 0)->state, UNIT_RUNNING);
@@ -123,7 +123,7 @@ static void no_room_for_a_part_loses_only_the_part(void **state)
 	fresh(1); /* four steps */
 	for (uint32_t s = 1; s <= 4; s++)
 		start_ok("pod", s);
-	struct record r = part(5, "main", 60);
+	struct record r = make_part(5, "main", 60);
 	assert_int_equal(apply(&r), -ENOSPC);
 	assert_int_equal(total_of("pod").cpu_user_ns, 0);
 	assert_int_equal(node().refused, 1);
