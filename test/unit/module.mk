@@ -179,7 +179,11 @@ rdma_counts_test_LIBS := librdma libgroups libnode libdaemon libbase
 TESTS += rdma_message_test
 rdma_message_test_LIBS := librdma libbase
 TESTS += step_groups_test
+step_groups_test_SRCS := test/unit/step_groups_test.c test/unit/step_groups_lab.c
 step_groups_test_LIBS := libgroups libdaemon libbase
+TESTS += step_finals_test
+step_finals_test_SRCS := test/unit/step_finals_test.c test/unit/step_groups_lab.c
+step_finals_test_LIBS := libgroups libdaemon libbase
 ifneq ($(filter libopener,$(ARCHIVES)),)
 TESTS += adopt_test
 adopt_test_LIBS := libopener libbase
