@@ -467,8 +467,13 @@ ifeq ($(HAVE_CURL)$(HAVE_JSON)$(HAVE_GNUTLS),111)
 TESTS += when_test
 when_test_LIBS := libcacct libbase
 TESTS += cacct_test
+cacct_test_SRCS := test/unit/cacct_test.c test/unit/cacct_answers.c
 cacct_test_LIBS := libcacct libident libhttp libconf libbase
 cacct_test_PKGS := $(libcacct_USES)
+TESTS += cacct_report_test
+cacct_report_test_SRCS := test/unit/cacct_report_test.c test/unit/cacct_answers.c
+cacct_report_test_LIBS := libcacct libident libhttp libconf libbase
+cacct_report_test_PKGS := $(libcacct_USES)
 TESTS += cacct_energy_test
 cacct_energy_test_LIBS := libcacct libident libhttp libconf libbase
 cacct_energy_test_PKGS := $(libcacct_USES)
