@@ -134,7 +134,7 @@ mistake "a state that is none" 'BLUE' 'such as CD' "$cacct" --api.url=http://127
 mistake "a job number without its option" 'argument: 4711' 'cacct -j JOBID' "$cacct" --api.url=http://127.0.0.1:9 4711
 mistake "a word in place of a job" 'specified: abc' 'such as 12' "$cacct" --api.url=http://127.0.0.1:9 -j abc
 mistake "a misspelt state" 'FAILD' 'did you mean FAILED' "$cacct" --api.url=http://127.0.0.1:9 -s FAILD
-mistake "half of a column's name" '"Mem"' 'did you mean "MemAvg".*"MemPeak"' "$cacct" --api.url=http://127.0.0.1:9 -o Mem
+mistake "half of a column's name" '"Mem"' 'did you mean "MemAvg".*"Memory"' "$cacct" --api.url=http://127.0.0.1:9 -o Mem
 mistake "a key for sums that is none" '--by: "jobs"' 'cluster, account, user, day' "$cacct" --api.url=http://127.0.0.1:9 usage --by=jobs
 mistake "a job that is none" 'specified: .4' 'such as 12' "$cacct" --api.url=http://127.0.0.1:9 -j '12_[4'
 mistake "a command that is none" 'check' 'check slurm .*check ring' "$tool" check slrum
