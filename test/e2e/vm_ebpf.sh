@@ -6,5 +6,6 @@
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh
 [ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
-vm_guest "cgroup v2" --host -- test/vm/groups_guest.sh
+modules=(--module=gcm --module=ctr --module=ghash_generic --module=tls) # for TLS of the kernel
+vm_guest "cgroup v2" --host "${modules[@]}" -- test/vm/groups_guest.sh
 tap_done

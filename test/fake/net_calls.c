@@ -2,12 +2,16 @@
 /* net_calls FILE: sends and receives over a TCP connection and a pair of UDP sockets of
  * its own, over the loopback device, by each system call that there is for it and by
  * io_uring, and prints what these moved: TCP bytes sent and received, UDP bytes and
- * packets sent, UDP bytes and packets received. FILE has at least 5000 bytes. With a
- * second argument it only splices from a TCP socket, 1000 bytes. */
+ * packets sent, UDP bytes and packets received. FILE has at least 5000 bytes. With
+ * "splice" after it, it only splices from a TCP socket, 1000 bytes; with "tls" it only
+ * sends and receives over a TCP connection that the kernel encrypts and decrypts. Exit
+ * status 77: it does not (there is no module tls, or no cipher). */
 #include <arpa/inet.h>
 #include <err.h>
 #include <fcntl.h>
+#include <linux/tls.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -157,6 +161,35 @@ static void exchange_by_uring(const int fds[2])
 	receive_all(fds[1]);
 }
 
+/* One key for both ends, known to all: nothing here is secret. */
+static void turn_tls_on(int fd, int direction)
+{
+	struct tls12_crypto_info_aes_gcm_128 key = {
+		.info = {.version = TLS_1_2_VERSION,
+			 .cipher_type = TLS_CIPHER_AES_GCM_128},
+		.key = "0123456789abcde",
+		.salt = "abc",
+		.iv = "1234567"};
+
+	if (setsockopt(fd, SOL_TCP, TCP_ULP, "tls", sizeof("tls")))
+		err(77, "TCP_ULP tls");
+	if (setsockopt(fd, SOL_TLS, direction, &key, sizeof(key)))
+		err(77, "AES-128-GCM for TLS");
+}
+
+/* A call may make a part of a record, or more than one. */
+static void exchange_by_tls(const int fds[2], const char *path)
+{
+	turn_tls_on(fds[0], TLS_TX);
+	turn_tls_on(fds[1], TLS_RX);
+	send_each_way(fds[0], path);
+	for (unsigned i = 0; i < 10; i++)
+		add_sent(send(fds[0], bytes, sizeof(bytes), i < 9 ? MSG_MORE : 0));
+	check_call(recv(fds[1], bytes, 400, MSG_PEEK), "peek");
+	add_received(read(fds[1], bytes, 17));
+	receive_all(fds[1]);
+}
+
 int main(int argc, char *argv[])
 {
 	int tcp[2], udp[2], pipes[2];
@@ -165,7 +198,9 @@ int main(int argc, char *argv[])
 		return 2;
 	pair_up(SOCK_STREAM, tcp);
 	pair_up(SOCK_DGRAM, udp);
-	if (argc > 2) {
+	if (argc > 2 && !strcmp(argv[2], "tls")) {
+		exchange_by_tls(tcp, argv[1]);
+	} else if (argc > 2) {
 		check_call(pipe2(pipes, O_CLOEXEC), "pipe");
 		add_sent(send(tcp[0], bytes, 1000, 0));
 		add_received(splice(tcp[1], NULL, pipes[1], NULL, 1000, 0));

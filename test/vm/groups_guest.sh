@@ -96,7 +96,7 @@ ok "a step that was never told of has ended" wait_for 60 ended 1
 ok "with what the kernel counted for its tasks" counted 2
 is "and its memory peak" "$(of 2 '.steps[0].memory_peak_bytes // .memory_peak_bytes')" "$peak"
 
-series() { curl -sf "http://127.0.0.1:$port/metrics" | sed -n "s|^ceems_ebpf_$1_total{[^}]*uuid=\"2\",$2} ||p"; }
+series() { curl -sf "http://127.0.0.1:$port/metrics" | sed -n "s|^ceems_ebpf_$1_total{[^}]*uuid=\"${3:-2}\",$2} ||p"; }
 most() { series "$1" 'mountpoint="[^"]*"' | sort -n | tail -1; } # this shell is in a chroot: the namespace has another path for it
 is "what it wrote to the file's mount, also by io_uring" "$(most write_bytes) $(most write_requests)" \
 	"$(awk '{ print $1 + 409600, $2 + 100 }' <<<"$ring")"
@@ -112,6 +112,19 @@ wait_for 20 grep -q 'populated 0' "$scope/job_1/cgroup.events"
 step_remove 1
 ok "one from before ceemsd has ended" wait_for 60 ended 2
 ok "with the kernel's count" counted 1
+
+# what the kernel encrypts and decrypts (the modules are loaded by vm_ebpf.sh and vm_older.sh)
+if why=$("$BUILD/net_calls" Makefile tls 2>&1 >"$SCRATCH/unused"); then
+	step_make 3
+	tls=$(inside "$scope/job_3/step_0/user/task_0" "$BUILD/net_calls" Makefile tls | cut -d' ' -f1,2)
+	step_remove 3
+	ok "a step that used TLS of the kernel has ended" wait_for 60 ended 3
+	echo "# sent and received by TLS of the kernel: $tls"
+	is "TLS of the kernel: what the calls moved, not the records that carried it" \
+		"$(series egress_bytes 'proto="tcp",family="ipv4"' 3) $(series ingress_bytes 'proto="tcp",family="ipv4"' 3)" "$tls"
+else
+	skip "TLS of the kernel" "$why"
+fi
 
 told() { # job jq: of its final report
 	"$BUILD/ceems_tool" spool "$SCRATCH/spool" | jq -sr --arg u "$1" "[.[] | select(.kind == \"final\" and .unit == \$u)] | last | $2"
