@@ -68,8 +68,9 @@ ok "no clock runs any more" wait_for 20 up 0
 scrape
 id() { unit "$1" '.[0].id'; }
 has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$SCRATCH/pushed")" -ge 1 ]; }
+have_all() { local j; for j in first stripped brief kernel; do has "$(id $j)" || return 1; done; }
 ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
-ok "so has a job of a second" wait_for 20 has "$(id brief)"
+ok "so has each other that asked, if only for a second" wait_for 20 have_all
 is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id stripped)" "$(id asks)" "$(id brief)" "$(id kernel)" | sort | paste -sd' ')"
 is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
 	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
