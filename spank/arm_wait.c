@@ -8,6 +8,9 @@
 #include "lib/err.h"
 #include "lib/records/ring.h"
 
+/* A ceemsd that has not looked for so long has died or is stopped. */
+#define DEAD_NS (5 * NSEC_PER_SEC)
+
 static uint32_t events_to_wait_for(const struct step *s)
 {
 	uint32_t kinds = 0;
@@ -29,6 +32,12 @@ static bool are_armed(const struct ring *r, uint32_t kinds)
 	return !(armed & RING_ARMED_SAID) || (armed & kinds) == kinds;
 }
 
+/* What the last one said stays in the ring. */
+static bool has_consumer(const struct ring *r)
+{
+	return step_host.boottime_ns() < ring_heartbeat_ns(r) + DEAD_NS;
+}
+
 void arm_wait(const struct step *s)
 {
 	uint32_t kinds = events_to_wait_for(s);
@@ -40,6 +49,10 @@ void arm_wait(const struct step *s)
 	    ring_attach_readonly(s->policy->ring, step_host.ring_owner, &ring, &err) <
 		    0)
 		return;
+	if (!has_consumer(&ring)) {
+		ring_detach(&ring);
+		return;
+	}
 	uint64_t until_ns = step_host.boottime_ns() + ARM_WAIT_MS * NSEC_PER_MSEC;
 	uint64_t pos = sampled ? ring_head(&ring) : 0;
 	bool armed = are_armed(&ring, kinds), profiled = ring_is_profiled(&ring, pos);

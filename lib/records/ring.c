@@ -644,6 +644,11 @@ static void store_heartbeat(struct ring *r)
 			 __ATOMIC_RELAXED);
 }
 
+uint64_t ring_heartbeat_ns(const struct ring *r)
+{
+	return __atomic_load_n(&r->header->heartbeat_ns, __ATOMIC_RELAXED);
+}
+
 uint32_t ring_armed(const struct ring *r)
 {
 	return __atomic_load_n(&r->header->armed, __ATOMIC_ACQUIRE);

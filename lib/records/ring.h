@@ -123,6 +123,9 @@ int ring_publish(struct ring *r, const void *record, size_t len);
 int ring_send(const char *path, uid_t owner, const void *record, size_t len,
 	      struct err *err);
 
+/* CLOCK_BOOTTIME of the consumer's last look, every 50 ms; 0: none yet. Of any mapping.
+ */
+uint64_t ring_heartbeat_ns(const struct ring *r);
 /* enum ring_armed, as of now; of any mapping. */
 uint32_t ring_armed(const struct ring *r);
 /* The position behind all records that are published now; of any mapping. */

@@ -127,6 +127,12 @@ static void nobody_waits_for_what_cannot_come(void **state)
 	ring_set_armed(ring, RING_ARMED_ALL);
 	assert_int_equal(naps_of_step(w, "hardware,cache"), 0);
 	ring_set_armed(ring, 0);
+	/* one that was killed: what it said is still there */
+	now_ns = clock_boottime_ns() + 6 * NSEC_PER_SEC;
+	ring->header->heartbeat_ns = now_ns - 6 * NSEC_PER_SEC;
+	assert_int_equal(naps_of_step(w, "hardware"), 0);
+	ring->header->heartbeat_ns = now_ns - 4 * NSEC_PER_SEC;
+	assert_int_equal(naps_of_step(w, "hardware"), ARM_WAIT_MS);
 	assert_int_equal(remove_ring(w->ring), 0);
 	assert_int_equal(naps_of_step(w, "hardware"), 0);
 }
