@@ -31,3 +31,19 @@ os_server() { # NAME FLAVOUR [HOST]: by $os_user_token's user; prints its id. A 
 os_state() { nova "/servers/$1" | jq -r '.server.status // "gone"'; }
 os_is() { [ "$(os_state "$1")" = "$2" ]; } # ID STATE
 os_delete() { nova "/servers/$1" -X DELETE -o /dev/null -w '%{http_code}' | grep -qx 204; }
+
+replayed_cloud() { # PORT [KEYS]: clusters.yaml's item of the cloud that test/fake/openstack_host.py replays; more KEYS of its extra_config
+	cat <<-END
+		- id: cloud
+		  manager: openstack
+		  extra_config:
+		    api_service_endpoints: {identity: "http://127.0.0.1:$1"}
+		    auth:
+		      identity: {methods: [password], password: {user: {name: ceems, password: secret-of-this-test, domain: {name: Default}}}}
+		      scope: {project: {name: admin, domain: {name: Default}}}
+		    login_domains: [Default]
+		    refresh_interval: 1s
+		    people_interval: 1s
+	END
+	[ -z "${2:-}" ] || sed 's/^/    /' <<<"$2"
+}

@@ -14,6 +14,7 @@ tool=$BUILD/ceems_tool
 for p in "$lb" "$cacct" "$tool"; do [ -x "$p" ] || skip_all "${p##*/} was not built here"; done
 for t in prometheus promtool jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 . "$TOP/test/aggregator.sh"
+. "$TOP/test/openstack.sh"
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
 users='alice bob carol eve mallory'
 
@@ -49,16 +50,7 @@ V=$(id_of alice-1) VB=$(id_of bob-1) VC=$(id_of carol-1)
 cat >clusters.yaml <<END
 clusters:
 - {id: hpc, manager: slurm, cli: {path: /usr/bin}}
-- id: cloud
-  manager: openstack
-  extra_config:
-    api_service_endpoints: {identity: "http://127.0.0.1:$nova_port"}
-    auth:
-      identity: {methods: [password], password: {user: {name: ceems, password: secret-of-this-test, domain: {name: Default}}}}
-      scope: {project: {name: admin, domain: {name: Default}}}
-    login_domains: [Default]
-    refresh_interval: 1s
-    people_interval: 1s
+$(replayed_cloud "$nova_port")
 - id: k1
   manager: k8s
   web: {tls_config: {ca_file: kube/kubeca.pem}}

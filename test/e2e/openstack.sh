@@ -5,6 +5,7 @@
 # gone, cells that are silent, tokens that end, a clock that is off. The server is a stand-in for these faults.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/aggregator.sh"
+. "$TOP/test/openstack.sh"
 command -v python3 >/dev/null || skip_all "python3 is not installed"
 fixture=$TOP/test/fixture/openstack state=$SCRATCH/state
 mkdir "$state"
@@ -16,23 +17,7 @@ host_up() { # [SERVERS]
 	wait_for 60 grep -q ready "$SCRATCH/host.out"
 }
 ok "a server that replays Keystone and Nova starts" host_up
-cat >clusters.yaml <<END
-clusters:
-  - id: cloud
-    manager: openstack
-    extra_config:
-      api_service_endpoints: {identity: "http://127.0.0.1:$port"}
-      auth:
-        identity: {methods: [password], password: {user: {name: ceems, password: secret-of-this-test, domain: {name: Default}}}}
-        scope: {project: {name: admin, domain: {name: Default}}}
-      login_domains: [Default]
-      refresh_interval: 1s
-      people_interval: 1s
-      list_interval: 3s
-      changes_overlap: 10s
-      timeout: 2s
-      page: 4
-END
+{ echo clusters: && replayed_cloud "$port" $'list_interval: 3s\nchanges_overlap: 10s\ntimeout: 2s\npage: 4'; } >clusters.yaml
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
 printf "basic_auth_users:\n  lb: '%s'\n  prometheus: '%s'\n" "$hash" "$hash" >web.yaml
 chmod 600 web.yaml

@@ -27,7 +27,7 @@ int getpwuid_r(uid_t uid, struct passwd *pw, char *text, size_t size,
 	if (strlen(login) >= size)
 		return ERANGE;
 	memset(pw, 0, sizeof(*pw));
-	pw->pw_name = strcpy(text, login);
+	pw->pw_name = memcpy(text, login, strlen(login) + 1);
 	pw->pw_uid = pw->pw_gid = uid;
 	pw->pw_dir = pw->pw_shell = pw->pw_gecos = pw->pw_passwd = text + strlen(text);
 	*ret = pw;

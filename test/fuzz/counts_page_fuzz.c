@@ -4,42 +4,17 @@
  * right first, and the first row's checksum. */
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/records/counts_page.h"
 #include "lib/records/page_file.h"
+#include "test/fuzz/page_scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define NOW UINT64_C(5000000000)
-
-static char folder[64], path[96];
-static int page_fd = -1;
-
-static void remove_page(void)
-{
-	unlink(path);
-	rmdir(folder);
-}
-
-static void make_page(void)
-{
-	struct err err;
-
-	if (page_fd >= 0)
-		return;
-	snprintf(folder, sizeof(folder), "/dev/shm/counts_page_fuzz.XXXXXX");
-	if (!mkdtemp(folder))
-		abort();
-	snprintf(path, sizeof(path), "%s/counts", folder);
-	atexit(remove_page);
-	page_fd = counts_page_create(path, &err);
-	if (page_fd < 0)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -54,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct step_counts found = {0};
 	struct err err = {""};
 
-	make_page();
+	make_page(counts_page_create);
 	if (size < 1)
 		return 0;
 	unsigned how = data[0] & 3;
@@ -70,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* a whole row, of any step */
 	if (how >= 2 && counts_page_write(page_fd, &row, 1) < 0)
 		abort();
-	int rc = counts_page_find(path, row.job, row.step, row.stepd_pid, NOW, &found,
-				  &err);
+	int rc = counts_page_find(page_path, row.job, row.step, row.stepd_pid, NOW,
+				  &found, &err);
 	if (rc > 0 || (rc < 0 && !err.text[0]) || (rc == 0 && !found.known))
 		abort();
 	if (how >= 2 && rc < 0 && row.known && row.job && row.read_ns == NOW)

@@ -2,50 +2,24 @@
 /* Any bytes as a row of the page of hot functions, which root reads in slurmstepd:
  * finding it ends without touching anything outside, and gives printable names. */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/records/hot_page.h"
+#include "test/fuzz/page_scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char folder[64], path[96];
-static int page_fd = -1;
-
-static void remove_page(void)
-{
-	unlink(path);
-	rmdir(folder);
-}
-
-static void make_page(void)
-{
-	struct err err;
-
-	if (page_fd >= 0)
-		return;
-	snprintf(folder, sizeof(folder), "/dev/shm/hot_page_fuzz.XXXXXX");
-	if (!mkdtemp(folder))
-		abort();
-	snprintf(path, sizeof(path), "%s/hot", folder);
-	atexit(remove_page);
-	page_fd = hot_page_create(path, &err);
-	if (page_fd < 0)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct hot_page_row row = {0}, found;
 	struct err err = {""};
 
-	make_page();
+	make_page(hot_page_create);
 	memcpy(&row, data, size < sizeof(row) ? size : sizeof(row));
 	if (hot_page_write(page_fd, 0, &row) < 0)
 		abort();
-	int rc = hot_page_find(path, row.job, row.step, row.stepd_pid, row.read_ns,
+	int rc = hot_page_find(page_path, row.job, row.step, row.stepd_pid, row.read_ns,
 			       &found, &err);
 	if (rc > 0 || (rc < 0 && !err.text[0]) ||
 	    (rc == 0 && found.count > HOT_FUNCTIONS))

@@ -10,6 +10,7 @@
 #include "contrib/libvirt/domains.h"
 #include "lib/fs.h"
 #include "lib/records/ring.h"
+#include "test/unit/adapter_lab.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
@@ -78,20 +79,9 @@ static void see_domain(struct lab *l, const char *uuid, int id, uint32_t cpus,
 	domains_see(l->domains, &s, before);
 }
 
-/* The next record but signs of life. False: there is none. */
 static bool next_record(struct lab *l)
 {
-	unsigned char data[RING_RECORD_MAX];
-	size_t len = 0;
-	uint64_t pos = 0;
-
-	while (ring_peek(&l->ring, data, &len, &pos) == 1) {
-		assert_int_equal(record_decode(data, len, &l->last, &err), 0);
-		ring_release(&l->ring, pos);
-		if (l->last.type != RECORD_HELLO)
-			return true;
-	}
-	return false;
+	return take_adapter_record(&l->ring, &l->last);
 }
 
 static void start_and_end_become_records(void **state)

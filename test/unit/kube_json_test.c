@@ -15,8 +15,8 @@
 
 static struct err err;
 
-static const char *pods(const struct kube *k, const char *text, struct buf *rows,
-			struct kube_list *list)
+static const char *read_pods(const struct kube *k, const char *text, struct buf *rows,
+			     struct kube_list *list)
 {
 	buf_reset(rows);
 	return kube_json_pods(text, strlen(text), k, rows, list, &err) < 0 ? NULL
@@ -65,8 +65,9 @@ static void annotations_count_only_where_the_site_says_so(void **state)
 	struct kube_list list;
 	const char *text = "{\"metadata\":{},\"items\":[{" META "}]}";
 
-	assert_null(strstr(pods(&none, text, &rows, &list), "owner"));
-	assert_non_null(strstr(pods(&one, text, &rows, &list), "\"owner\":\"bob\""));
+	assert_null(strstr(read_pods(&none, text, &rows, &list), "owner"));
+	assert_non_null(
+		strstr(read_pods(&one, text, &rows, &list), "\"owner\":\"bob\""));
 	buf_done(&rows);
 }
 
@@ -77,15 +78,15 @@ static void the_class_of_qos_is_read(void **state)
 	struct buf rows = BUF_INIT;
 	struct kube_list list;
 
-	assert_non_null(strstr(pods(&k,
-				    "{\"metadata\":{},\"items\":[{" META
-				    ",\"status\":{\"qosClass\":\"BestEffort\"}}]}",
-				    &rows, &list),
+	assert_non_null(strstr(read_pods(&k,
+					 "{\"metadata\":{},\"items\":[{" META
+					 ",\"status\":{\"qosClass\":\"BestEffort\"}}]}",
+					 &rows, &list),
 			       "\"qos\":\"BestEffort\""));
-	assert_null(strstr(pods(&k,
-				"{\"metadata\":{},\"items\":[{" META
-				",\"status\":{\"qosClass\":7}}]}",
-				&rows, &list),
+	assert_null(strstr(read_pods(&k,
+				     "{\"metadata\":{},\"items\":[{" META
+				     ",\"status\":{\"qosClass\":7}}]}",
+				     &rows, &list),
 			   "qos"));
 	buf_done(&rows);
 }
@@ -100,21 +101,22 @@ static void lists_that_are_cut_short_are_refused(void **state)
 		"{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{" META "}]}";
 	size_t n = strlen(text);
 
-	assert_non_null(pods(&k, text, &rows, &list));
+	assert_non_null(read_pods(&k, text, &rows, &list));
 	assert_string_equal(list.version, "7");
 	assert_int_equal(list.items, 1);
 	while (--n) {
 		text[n] = '\0';
-		assert_null(pods(&k, text, &rows, &list));
+		assert_null(read_pods(&k, text, &rows, &list));
 	}
-	assert_null(pods(&k, "<html>", &rows, &list));
-	assert_null(pods(&k, "{\"metadata\":{},\"items\":7}", &rows, &list));
+	assert_null(read_pods(&k, "<html>", &rows, &list));
+	assert_null(read_pods(&k, "{\"metadata\":{},\"items\":7}", &rows, &list));
 	/* one without a uid is left out */
-	assert_string_equal(
-		pods(&k, "{\"metadata\":{},\"items\":[{},{" META "},7]}", &rows, &list)
-			? ""
-			: "x",
-		"");
+	assert_string_equal(read_pods(&k,
+				      "{\"metadata\":{},\"items\":[{},{" META "},7]}",
+				      &rows, &list)
+				    ? ""
+				    : "x",
+			    "");
 	assert_int_equal(list.bad, 2);
 	buf_done(&rows);
 }
@@ -188,7 +190,7 @@ static void a_login_is_a_user_only_where_the_site_says_so(void **state)
 	assert_int_equal(kube_user(&same, "", user), -ENOENT);
 }
 
-static int parse(const char *text, struct kubes *ret)
+static int parse_clusters(const char *text, struct kubes *ret)
 {
 	return kubes_parse(text, strlen(text), "f", ret, NULL, &err);
 }
@@ -199,26 +201,30 @@ static void the_peers_keys_are_read(void **state)
 	struct kubes k;
 
 	assert_int_equal(
-		parse("clusters:\n- id: k1\n  manager: k8s\n  extra_config:\n"
-		      "    gpu_resource_names: [a/gpu]\n    username_annotations: [x]\n"
-		      "    project_annotations: [y]\n    ns_users_list_file: /users\n"
-		      "- {id: c1, manager: slurm, cli: {path: /bin}}\n",
-		      &k),
+		parse_clusters(
+			"clusters:\n- id: k1\n  manager: k8s\n  extra_config:\n"
+			"    gpu_resource_names: [a/gpu]\n    username_annotations: "
+			"[x]\n"
+			"    project_annotations: [y]\n    ns_users_list_file: /users\n"
+			"- {id: c1, manager: slurm, cli: {path: /bin}}\n",
+			&k),
 		0);
 	assert_int_equal(k.count, 1);
 	assert_string_equal(k.items[0].gpu_names[0], "a/gpu");
 	assert_string_equal(k.items[0].users_file, "/users");
 	assert_null(k.items[0].prefix);
 	kubes_done(&k);
-	assert_int_equal(parse("clusters:\n- {manager: k8s}\n", &k), -EINVAL);
-	assert_int_equal(parse("clusters:\n- {id: k, manager: k8s, extra_config: "
+	assert_int_equal(parse_clusters("clusters:\n- {manager: k8s}\n", &k), -EINVAL);
+	assert_int_equal(
+		parse_clusters("clusters:\n- {id: k, manager: k8s, extra_config: "
 			       "{server: 'ftp://x'}}\n",
 			       &k),
-			 -EINVAL);
-	assert_int_equal(parse("clusters:\n- {id: k, manager: k8s, extra_config: "
+		-EINVAL);
+	assert_int_equal(
+		parse_clusters("clusters:\n- {id: k, manager: k8s, extra_config: "
 			       "{unknown: x}}\n",
 			       &k),
-			 -EINVAL);
+		-EINVAL);
 }
 
 static void users_files_are_read(void **state)

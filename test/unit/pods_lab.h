@@ -16,6 +16,7 @@
 #include "contrib/k8s/pods.h"
 #include "lib/fs.h"
 #include "lib/records/ring.h"
+#include "test/unit/adapter_lab.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
@@ -103,20 +104,9 @@ static inline void lab_done(struct lab *l)
 	scratch_remove(l->folder);
 }
 
-/* The next record but signs of life. False: there is none. */
 static inline bool next_record(struct lab *l)
 {
-	unsigned char data[RING_RECORD_MAX];
-	size_t len = 0;
-	uint64_t pos = 0;
-
-	while (ring_peek(&l->ring, data, &len, &pos) == 1) {
-		assert_int_equal(record_decode(data, len, &l->last, &err), 0);
-		ring_release(&l->ring, pos);
-		if (l->last.type != RECORD_HELLO)
-			return true;
-	}
-	return false;
+	return take_adapter_record(&l->ring, &l->last);
 }
 
 static inline struct pod_info info_of(const char *uid, const char *namespace,
