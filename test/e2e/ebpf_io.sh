@@ -90,6 +90,26 @@ both() { scrape && [ "$(counts "$tmp/a") $(counts "$tmp/b")" = "$second" ]; }
 wait_for 60 both # the step is found within seconds
 is "a second step adds to them" "$(counts "$tmp/a") $(counts "$tmp/b")" "$second"
 
+# programs of others, against what they report themselves
+sums() { echo "$(value write_bytes "$tmp/b") $(value write_requests "$tmp/b") $(value read_bytes "$tmp/b") $(value read_requests "$tmp/b")"; }
+added() { paste -d' ' <(xargs -n1 <<<"$1") <(sums | xargs -n1) | awk '{ print $2 - $1 }' | xargs; }
+if command -v fio >/dev/null && command -v jq >/dev/null; then
+	before=$(sums)
+	for rw in write read; do
+		run_in 1 fio --name=one --filename="$tmp/b/fio" --rw=$rw --bs=4k --size=2M --fallocate=none --ioengine=psync --output-format=json --output="$SCRATCH/fio.$rw" >/dev/null
+	done
+	scrape
+	is "each byte and call of fio" "$(added "$before")" "$(jq -rs '[.[0].jobs[0].write.io_bytes, .[0].jobs[0].write.total_ios, .[1].jobs[0].read.io_bytes, .[1].jobs[0].read.total_ios] | join(" ")' "$SCRATCH/fio.write" "$SCRATCH/fio.read")"
+	rm -f "$tmp/b/fio"
+else
+	skip "fio" "fio or jq is not installed"
+fi
+before=$(sums) from=$(value read_bytes "$tmp/a")
+run_in 1 tar --totals -C "$tmp/a" -cf "$tmp/b/tar" f 2>"$SCRATCH/tar"
+scrape
+is "each byte that tar wrote" "$(added "$before" | cut -d' ' -f1)" "$(sed -n 's/^Total bytes written: \([0-9]*\) .*/\1/p' "$SCRATCH/tar")"
+is "and read" "$(($(value read_bytes "$tmp/a") - from))" "$(stat -c %s "$tmp/a/f")"
+
 # the same through io_uring: no system call has the bytes
 if grep -q "by io_uring" "$SCRATCH/ceemsd.log"; then
 	before=$(counts "$tmp/b") none=$(counts "")

@@ -13,7 +13,9 @@ scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
 value() { sed -n "s|^ceems_perf_$1{.*uuid=\"1\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
 node_value() { sed -n "s|^ceems_perf_$1{hostname=\"[^\"]*\"${2:+,event=\"$2\"}} ||p" "$SCRATCH/metrics"; }
 cp "$BUILD/known_loop" "$SCRATCH/unreadable"
+cp "$BUILD/known_loop" "$SCRATCH/setuid"
 chmod 711 "$SCRATCH/unreadable" "$SCRATCH"
+chmod 4711 "$SCRATCH/setuid"
 loop=$BUILD/known_loop
 
 "$BUILD/ceems-opener" --collector.perf --collector.perf.events=524287 2>&1 | sed 's/^/# /'
@@ -63,6 +65,7 @@ exact "a loop alone" 20000000 1 "$loop" TURNS
 exact "a loop in four threads" 20000000 4 "$loop" threads 4 TURNS
 exact "a loop in ten children, one after the other" 40000000 10 "$loop" children 10 TURNS
 exact "a loop in a file that its user may not read" 20000000 1 "$loop" as 65534 "$SCRATCH/unreadable" TURNS
+exact "a loop in a program that becomes another user (setuid)" 20000000 1 "$loop" as 65534 "$SCRATCH/setuid" TURNS
 scrape
 is "all of it was measured" "$(value event_running_ratio CpuInstr)" 1
 permille=$((1000 * $(value cpucycles_total) / $(value instructions_total)))
