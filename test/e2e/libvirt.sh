@@ -3,86 +3,27 @@
 # Virtual machines of a real libvirtd with QEMU's emulation: from their start to their last counters.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/chain.sh"
-ceemsd=$BUILD/ceemsd lv=$BUILD/ceems-libvirt rig=$TOP/test/rig/libvirt
-[ -x "$lv" ] || skip_all "ceems-libvirt was not built here (libvirt-dev, libxml2-dev)"
-[ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
-why=$("$rig" possible) || skip_all "$why"
-cd "$SCRATCH" || exit 1
-word=ceemstest$$ run=$SCRATCH/run
-uri="qemu:///system?socket=$SCRATCH/lv/sock/libvirt-sock"
-export CEEMS_PATH_RUNDIR=$run
-mkdir -p lv "$run"
-test_cleanup() {
-	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
-	for _ in {1..50}; do
-		[ -n "$(find /sys/fs/cgroup -type d -path "*/machine/qemu-*$word*" 2>/dev/null | head -1)" ] || break
-		"$rig" clean "$word"
-		sleep 0.1
-	done
-	"$rig" clean "$word"
-}
-"$rig" run "$SCRATCH/lv" >lv.log 2>&1 </dev/null &
-rig_pid=$!
-started $rig_pid
-libvirtd_pid() { pgrep -f "^libvirtd -f $SCRATCH/lv/" | head -1; }
-v() { timeout 60 virsh -q -c "$uri" "$@"; }
-ok "a libvirtd of our own is up" wait_for 60 v list || { tail -n 5 lv.log | sed 's/^/# /'; tap_done; }
+. "$TOP/test/libvirt.sh"
+libvirt_possible
+run=$SCRATCH/run
+export CEEMS_PATH_RUNDIR=$run # for the hook script
+ok "a libvirtd of our own is up" libvirt_begin lv || tap_done
 
-uuid() { printf '3f1d2c7a-0000-4000-8000-%012d' "$1"; }
 # a disk whose first sector is an endless loop: the guest is busy until its end
 { printf '\xeb\xfe'; head -c 508 /dev/zero; printf '\x55\xaa'; head -c 1048064 /dev/zero; } >loop.img
 loop="<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='$SCRATCH/loop.img'/><shareable/><target dev='hda' bus='ide'/></disk>"
 tap=
 [ ! -c /dev/net/tun ] || tap="<interface type='ethernet'><target dev='ceems$$'/><model type='e1000'/></interface>"
-# NUMBER NAME [DEVICES]: XML of a transient domain; without a disk its BIOS finds nothing to start, and waits
-domain() {
-	cat >"$1.xml" <<-END
-		<domain type='qemu'><name>$2</name><uuid>$(uuid "$1")</uuid>
-		<metadata><nova:instance xmlns:nova="http://openstack.org/xmlns/libvirt/nova/1.1"><nova:owner><nova:user uuid="u">root</nova:user></nova:owner></nova:instance></metadata>
-		<maxMemory slots='2' unit='MiB'>512</maxMemory><memory unit='MiB'>64</memory><vcpu placement='static' current='1'>2</vcpu>
-		<cpu><numa><cell id='0' cpus='0-1' memory='64' unit='MiB'/></numa></cpu><os><type arch='x86_64'>hvm</type></os><features><acpi/></features>
-		<on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot><on_crash>destroy</on_crash>
-		<devices><emulator>$(command -v qemu-system-x86_64)</emulator>${3:-}</devices></domain>
-	END
-}
 domain 1 "$word &lt;x&gt; \$(id) 'é' &quot;.."
 domain 2 "$word-two" "$loop$tap"
 domain 3 "$word-three" "$loop"
 
-groups_of() { find /sys/fs/cgroup -mindepth 2 -maxdepth 3 -type d -path "*/machine/qemu-*$word*$1*"; }
-# usage of a domain's group where the kernel counts CPU time for it; ceems-libvirt finds it by number, so do we
-used_us() {
-	local d
-	d=$(groups_of "$1" | grep -E '/unified/|^/sys/fs/cgroup/machine/' | head -1)
-	sed -n 's/^usage_usec //p' "$d/cpu.stat" 2>/dev/null
-}
-# what libvirt cannot do here is not ours to test
-domain 9 "$word-probe"
-why=$(v create 9.xml 2>&1) && [ -n "$(used_us probe)" ] || {
-	skip "domains of a real libvirtd" "libvirt cannot start one here with a control group: $(tail -n1 <<<"$why")"
-	tap_done
-}
-v destroy "$(uuid 9)"
+domains_have_groups
 
-port=$(free_port) || exit 1
 ebpf=()
 [ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1 && ebpf=(--collector.ebpf)
-"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.libvirt --energy.interval=1s \
-	--security.drop-privileges=false --unit.linger=10m --reports.enabled --reports.interval=1h \
-	--reports.spool="$SCRATCH/spool" --cluster=cloud ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
-started $!
-ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
-adapter() {
-	"$lv" --libvirt.uri="$uri-ro" --libvirt.run-dir="$SCRATCH/lv/sock" --libvirt.refresh=30m --libvirt.statistics=1s "$@" >>adapter.log 2>&1 </dev/null &
-	lv_pid=$!
-	started $lv_pid
-}
-adapter
-scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
-value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
-# METRIC LABEL VALUE: a scrape has it
-shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
-cpu_us() { awk -v u="$(uuid "$1")" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
+ok "ceemsd is up" ceemsd_begin run ${ebpf[@]+"${ebpf[@]}"}
+adapter_begin lv run
 
 ignores_pipe() { grep -q '^SigIgn.*[13579bdf]...$' "/proc/$lv_pid/status"; }
 ok "a connection that libvirtd closes does not end ceems-libvirt: SIGPIPE is ignored" wait_for 60 ignores_pipe
@@ -123,8 +64,8 @@ ok "CPU time goes on" wait_for 60 more
 is "as of one unit" "$(value ceems_units_started_total libvirt) $(value ceems_compute_units libvirt)" "1 1"
 
 # ---- libvirtd is restarted; what starts meanwhile is found
-kill "$(libvirtd_pid)"
-gone_and_back() { grep -q 'the connection broke' adapter.log && v list; }
+kill "$(libvirtd_pid lv)"
+gone_and_back() { grep -q 'the connection broke' adapter-run.log && v list; }
 ok "libvirtd goes and comes back" wait_for 60 gone_and_back
 ok "a second domain starts" v create 2.xml
 ok "it is seen, and the first goes on" wait_for 90 shows ceems_compute_units libvirt 2
@@ -208,9 +149,9 @@ fi
 kill $lv_pid
 wait_for 30 is_gone $lv_pid
 again() { # WORD: ceems-libvirt once more, which says that it has found so many domains
-	: >adapter.log
-	adapter --libvirt.hang=2s
-	wait_for 30 grep -q "connected, $1 domains" adapter.log
+	: >adapter-run.log
+	adapter_begin lv run --libvirt.hang=2s
+	wait_for 30 grep -q "connected, $1 domains" adapter-run.log
 }
 again 0
 ok "a domain starts again" v create 3.xml
@@ -227,12 +168,12 @@ v destroy "$(uuid 2)"
 kill $lv_pid
 wait_for 30 is_gone $lv_pid
 again 0
-daemon=$(libvirtd_pid)
+daemon=$(libvirtd_pid lv)
 kill -STOP "$daemon"
 ok "a libvirtd that hangs ends ceems-libvirt, for systemd to start again" wait_for 60 is_gone $lv_pid
 wait $lv_pid
-is "with a word" "$? $(grep -c 'libvirt has not answered for [0-9]* s: starting anew' adapter.log)" "1 1"
+is "with a word" "$? $(grep -c 'libvirt has not answered for [0-9]* s: starting anew' adapter-run.log)" "1 1"
 kill -CONT "$daemon"
 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
-is "ceemsd noticed nothing" "$? $(grep -c 'level=error' ceemsd.log)" "0 0"
+is "ceemsd noticed nothing" "$? $(grep -c 'level=error' ceemsd-run.log)" "0 0"
 tap_done
