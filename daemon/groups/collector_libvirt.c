@@ -45,8 +45,6 @@ static int open_libvirt(const struct env *env, void **ret_state, struct err *err
 	return 0;
 }
 
-/* What a guest reads and sends is in the counters of the kernel programs as well: where
- * they run, these are the ones, so that nobody adds up both. */
 static int collect_libvirt(void *state, struct prom *out, struct err *err)
 {
 	struct libvirt_collector *l = state;
@@ -54,8 +52,7 @@ static int collect_libvirt(void *state, struct prom *out, struct err *err)
 	int rc = unit_collector_collect(l->units, out, err);
 
 	if (rc == 0 && env->guests && env->options->libvirt_guest)
-		guest_figures_export(env->guests, env, MANAGER_LIBVIRT, !env->unit_io,
-				     !env->unit_net, out);
+		guest_figures_export(env->guests, env, MANAGER_LIBVIRT, out);
 	return rc;
 }
 

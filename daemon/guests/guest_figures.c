@@ -191,12 +191,8 @@ static void put_guest_set(const struct env *env, const struct unit *unit,
 }
 
 void guest_figures_export(const struct guest_figures *g, const struct env *env,
-			  uint32_t manager, bool disks, bool interfaces,
-			  struct prom *out)
+			  uint32_t manager, struct prom *out)
 {
-	const bool wanted[GUEST_KINDS] = {[FIGURES_MEMORY] = true,
-					  [FIGURES_DISK] = disks,
-					  [FIGURES_INTERFACE] = interfaces};
 	uint64_t now_ns = env->boottime_ns();
 
 	for (uint32_t i = units_next(g->units, 0); i != UNITS_NONE;
@@ -208,8 +204,7 @@ void guest_figures_export(const struct guest_figures *g, const struct env *env,
 			continue;
 		for (uint32_t k = 0; k < guest->count; k++) {
 			const struct record_figures *f = &guest->sets[k].figures;
-			if (f->kind < GUEST_KINDS && wanted[f->kind] &&
-			    !is_stale(&guest->sets[k], now_ns))
+			if (f->kind < GUEST_KINDS && !is_stale(&guest->sets[k], now_ns))
 				put_guest_set(env, unit, f, out);
 		}
 	}

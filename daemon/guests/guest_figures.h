@@ -34,10 +34,8 @@ void guest_figures_free(struct guest_figures *g); /* accepts NULL */
  * not in the table is nothing. */
 void guest_figures_take(struct guest_figures *g, const struct record *r);
 
-/* Writes those of running units of a manager: memory, and where asked for, disks and
- * interfaces. */
+/* Writes those of running units of a manager. */
 void guest_figures_export(const struct guest_figures *g, const struct env *env,
-			  uint32_t manager, bool disks, bool interfaces,
-			  struct prom *out);
+			  uint32_t manager, struct prom *out);
 
 #endif
