@@ -104,9 +104,10 @@ int task_ticked(void *ctx)
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(task_moved, struct cgroup *to, const char *path, struct task_struct *task)
 {
+	bool unified;
 	__u32 slot;
 
-	if (counted_cgroup(task) != to)
+	if (slot_cgroup(task, &unified) != to)
 		return 0; /* another hierarchy */
 	/* one that moves itself may not leave the CPU for long */
 	if (task->tgid == (int)(bpf_get_current_pid_tgid() >> 32))

@@ -11,9 +11,11 @@
 #define GROUP_ABOVE_MAX 32
 
 /* What was found last on this CPU: a group's number << SLOT_BITS | its slot. A group's
- * slot never changes while it has tasks, and its number is never used again. One word,
- * as a program may be interrupted by another that looks for another group. */
+ * slot never changes while it has tasks, and its number is never used again, but by a
+ * group of another hierarchy: UNIFIED_NUMBER. One word, as a program may be interrupted
+ * by another that looks for another group. */
 #define SLOT_BITS 24
+#define UNIFIED_NUMBER (1ull << (63 - SLOT_BITS))
 #define SLOT_MASK ((1u << SLOT_BITS) - 1)
 
 PERCPU_ARRAY_MAP(last_found, __u64);
@@ -35,13 +37,15 @@ static __noinline __u32 find_slot(struct cgroup *cgrp)
 	return SLOT_NONE;
 }
 
-static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id)
+static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id, bool unified)
 {
 	__u32 zero = 0, slot;
 	__u64 *last = bpf_map_lookup_elem(&last_found, &zero);
 
 	if (!last)
 		return SLOT_NONE;
+	if (unified)
+		id ^= UNIFIED_NUMBER;
 	__u64 word = *(volatile __u64 *)last;
 	if (word >> SLOT_BITS == (id & ~0ull >> SLOT_BITS)) {
 		slot = word & SLOT_MASK;
@@ -52,21 +56,37 @@ static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id)
 	return slot == SLOT_MASK ? SLOT_NONE : slot;
 }
 
+/* On v1 libvirt makes no cpuacct group where that is mounted apart from cpu: its
+ * machines are in the root there, and told apart by their unified groups. */
+static __always_inline struct cgroup *slot_cgroup(struct task_struct *task,
+						  bool *ret_unified)
+{
+	struct cgroup *cgrp = counted_cgroup(task);
+
+	*ret_unified = !by_cpuacct || (cgrp && !cgrp->self.parent);
+	return *ret_unified ? task->cgroups->dfl_cgrp : cgrp;
+}
+
 /* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
  */
 static __always_inline __u32 slot_of_task(struct task_struct *task)
 {
-	struct cgroup *cgrp = counted_cgroup(task);
+	bool unified;
+	struct cgroup *cgrp = slot_cgroup(task, &unified);
 
-	return cgrp ? slot_of_group(cgrp, cgrp->kn->id) : SLOT_NONE;
+	return cgrp ? slot_of_group(cgrp, cgrp->kn->id, unified) : SLOT_NONE;
 }
 
 /* The same of a task that the verifier knows nothing of */
 static __always_inline __u32 slot_of_any_task(struct task_struct *task)
 {
 	struct cgroup *cgrp = counted_cgroup_of_any(task);
+	bool unified = !by_cpuacct || (cgrp && !BPF_CORE_READ(cgrp, self.parent));
 
-	return cgrp ? slot_of_group(cgrp, BPF_CORE_READ(cgrp, kn, id)) : SLOT_NONE;
+	if (unified)
+		cgrp = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	return cgrp ? slot_of_group(cgrp, BPF_CORE_READ(cgrp, kn, id), unified)
+		    : SLOT_NONE;
 }
 
 #endif
