@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* jobcomp_ceems.so: writes each record of slurmctld, for a job's end and since 25.05
- * for its start, to our spool, and passes it to a chained jobcomp plugin if configured.
+ * (before, with prep_ceems.so) for its start, to our spool, and passes it to a chained
+ * jobcomp plugin if configured.
  * Our failures are logged, and cost records at worst: init and set_location always
  * succeed, and no call waits for a disk. sacct -c loads this plugin too, and there it
  * has no thread, spool or output.
@@ -8,6 +9,7 @@
  * Built against the private headers of one exact Slurm release, as its loader wants. */
 #include "jobcomp/slurm_headers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,6 +41,7 @@ extern record_f jobcomp_p_record_job_start;
 extern record_f jobcomp_p_log_record;
 #endif
 extern get_jobs_f jobcomp_p_get_jobs;
+extern job_started_f ceems_job_started;
 #pragma GCC visibility pop
 
 #define SAME_NUMBER(ours, theirs)                                                      \
@@ -63,15 +66,17 @@ SAME_NUMBER(JOB_DB_FLAG_START_R, SLURMDB_JOB_FLAG_START_R);
 SAME_NUMBER(JOB_NO_VAL, NO_VAL);
 SAME_NUMBER(JOB_INFINITE, INFINITE);
 
-/* Slurm gives plugins no place for state, and serialises all calls by a lock of its
- * own. */
+/* Slurm gives plugins no place for state. It serialises its calls by locks of its own,
+ * but for a job's start that prep_ceems.so reports while the plugin is being unloaded.
+ */
 static struct {
+	pthread_mutex_t lock;
 	struct jobcomp_options options;
 	struct writer *writer; /* NULL: not in slurmctld */
 	struct chain chain;
 	struct buf requested, allocated, gres;
 	unsigned char record[JOB_RECORD_MAX];
-} plugin;
+} plugin = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- one record ------------------------------------------------------------------ */
 
@@ -260,10 +265,9 @@ static int encode_record(const job_record_t *j, bool start)
 	return len;
 }
 
-static void queue_job_record(const job_record_t *job, bool start)
+/* The lock must be held */
+static void encode_and_queue(const job_record_t *job, bool start)
 {
-	if (!plugin.writer)
-		return;
 	int len = encode_record(job, start);
 	uint32_t flags = start ? QUEUE_START : 0;
 	if (job->user_name && *job->user_name)
@@ -273,6 +277,14 @@ static void queue_job_record(const job_record_t *job, bool start)
 	else
 		writer_put(plugin.writer, plugin.record, (size_t)len, job->user_id,
 			   job->group_id, flags);
+}
+
+static void queue_job_record(const job_record_t *job, bool start)
+{
+	pthread_mutex_lock(&plugin.lock);
+	if (plugin.writer)
+		encode_and_queue(job, start);
+	pthread_mutex_unlock(&plugin.lock);
 }
 
 #if HAVE_RECORD_START
@@ -300,6 +312,14 @@ extern int jobcomp_p_log_record(job_record_t *job)
 	return SLURM_SUCCESS;
 }
 #endif
+
+/* Of prep_ceems.so, in a thread that slurmctld has for each job's start: a job may have
+ * been cancelled before. */
+extern void ceems_job_started(job_record_t *job)
+{
+	if ((job->job_state & JOB_STATE_BASE) == JOB_RUNNING)
+		queue_job_record(job, true);
+}
 
 /* ---- the other calls ------------------------------------------------------------- */
 
@@ -371,11 +391,13 @@ extern int init(void)
 
 extern int fini(void)
 {
+	pthread_mutex_lock(&plugin.lock);
 	(void)writer_stop(plugin.writer, STOP_WAIT_MS);
 	plugin.writer = NULL;
-	chain_unload(&plugin.chain);
 	buf_done(&plugin.requested);
 	buf_done(&plugin.allocated);
 	buf_done(&plugin.gres);
+	pthread_mutex_unlock(&plugin.lock);
+	chain_unload(&plugin.chain);
 	return SLURM_SUCCESS;
 }

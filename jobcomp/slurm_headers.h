@@ -73,6 +73,12 @@ typedef struct xlist *get_jobs_f(slurmdb_job_cond_t *cond);
 _Static_assert(SAME_TYPE(set_location_f, jobcomp_g_set_location), "jobcomp.h");
 _Static_assert(SAME_TYPE(caller_f, jobcomp_g_write), "jobcomp.h");
 _Static_assert(SAME_TYPE(get_jobs_f, jobcomp_g_get_jobs), "jobcomp.h");
+
+/* What prep_ceems.so calls in jobcomp_ceems.so, under slurmctld's job write lock, and
+ * the names by which it finds both. */
+typedef void job_started_f(job_record_t *job);
+#define JOBCOMP_SONAME "jobcomp_ceems.so"
+#define JOB_STARTED_SYMBOL "ceems_job_started"
 #endif
 
 #endif

@@ -57,6 +57,11 @@ void check_energy(const struct check_options *o, const char *path,
 void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_conf,
 		   struct findings *f);
 
+/* What prep_ceems.so needs, when PrEpPlugins names it: its file, our jobcomp plugin,
+ * and Slurm's prep/script beside it. */
+void check_prep(const struct check_options *o, const struct slurmconf *slurm_conf,
+		struct findings *f);
+
 /* The ring as a plugin would find it. must: not being there is wrong, not a question of
  * what this host is. */
 void check_ring(const char *path, uid_t owner, bool must, struct findings *f);

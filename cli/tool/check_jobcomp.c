@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Completion records: checks what doc/jobcomp.md requires, if the plugin is switched
- * on and this may be a host of slurmctld, which alone loads it. */
+/* Records of jobs: checks what doc/jobcomp.md requires, if the plugins are switched on
+ * and, of completion records, this may be a host of slurmctld, which alone loads
+ * theirs. */
 #include <errno.h>
 #include <netdb.h>
 #include <pwd.h>
@@ -18,6 +19,7 @@
 #include "lib/plugin/jobcomp_options.h"
 
 #define PREFIX "jobcomp/"
+#define PREP_PREFIX "prep/"
 
 struct lines {
 	const char *path;
@@ -158,4 +160,29 @@ void check_jobcomp(const struct check_options *o, const struct slurmconf *slurm_
 	check_plugin_file(o, slurm_conf, "jobcomp_ceems.so", true,
 			  "slurmctld (no other host needs it) does", f);
 	check_jobcomp_options(slurm_conf, f);
+}
+
+void check_prep(const struct check_options *o, const struct slurmconf *slurm_conf,
+		struct findings *f)
+{
+	const struct slurmconf_pair *p = slurmconf_get(slurm_conf, "PrEpPlugins");
+	const struct slurmconf_pair *jobcomp = slurmconf_get(slurm_conf, "JobCompType");
+
+	if (!p || !slurmconf_names(p->value, PREP_PREFIX, "ceems"))
+		return;
+	if (!slurmconf_names(p->value, PREP_PREFIX, "script"))
+		finding(f, LEVEL_WARN, "PrEpPlugins=prep/script,prep/ceems",
+			"%s:%u: %s=%s: without prep/script no Prolog and no Epilog of "
+			"the site runs",
+			p->file, p->line, p->key, p->value);
+	else if (!jobcomp || !slurmconf_names(jobcomp->value, PREFIX, "ceems"))
+		finding(f, LEVEL_WARN, "JobCompType=jobcomp/ceems",
+			"%s:%u: %s=%s: prep/ceems records no start of a job without "
+			"our jobcomp plugin",
+			p->file, p->line, p->key, p->value);
+	else
+		finding(f, LEVEL_OK, NULL, "%s:%u: %s=%s", p->file, p->line, p->key,
+			p->value);
+	check_plugin_file(o, slurm_conf, "prep_ceems.so", true,
+			  "slurmctld and slurmd do", f);
 }

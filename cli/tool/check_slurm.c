@@ -277,6 +277,7 @@ static void check_conf(const struct slurm_check *k, const char *ring)
 	check_gres(k, &gpus);
 	check_energy(k->o, k->path, k->c, k->f);
 	check_jobcomp(k->o, k->c, k->f);
+	check_prep(k->o, k->c, k->f);
 	check_container(k, ring);
 	check_cgroup_conf(k, gpus);
 }

@@ -2,6 +2,8 @@
 # srun: what the plugins cost a user, on a real Slurm
 BENCHES += gpu
 BENCHES += srun
+# prep: what prep_ceems.so adds to a launch
+BENCHES += prep
 # profiler: what sampling costs
 BENCHES += profiler
 # report: what --ceems-report adds to a step

@@ -118,7 +118,7 @@ jobcomp() {
 	sed -i 's/ SlurmctldHost=[^ ]*//' "$SCRATCH/good/slurm.conf"
 	printf '\nJobCompType=jobcomp/ceems\nSlurmUser=%s\nPluginDir=%s\n' "$(id -un)" "$plugins" >>"$SCRATCH/good/slurm.conf"
 	printf '%b\n' "${1:-SlurmctldHost=$(uname -n)}" >>"$SCRATCH/good/slurm.conf"
-	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 --ring $ring | grep -E 'jobcomp|spool'
+	"$tool" check slurm --slurm-conf "$SCRATCH/good/slurm.conf" --slurm-version 22.05.8 --ring $ring | grep -E 'jobcomp|spool|[Pp]r[Ee]p'
 }
 printf 'spool: %s/jobspool\n' "$SCRATCH" >"$CEEMS_JOBCOMP_CONF"
 plugin "$plugins/jobcomp_ceems.so" 0x160508
@@ -127,6 +127,12 @@ like "jobcomp: a spool of the wrong mode" "$(jobcomp)" "fail: $SCRATCH/jobspool:
 chmod 700 "$SCRATCH/jobspool"
 like "jobcomp: all is right" "$(jobcomp)" $'ok: [^\n]*JobCompType=jobcomp/ceems\nok: [^\n]*jobcomp_ceems.so: built for Slurm 22.05.8[^\n]*\nok: [^\n]*/jobspool: for completion records'
 
+prep() { jobcomp "SlurmctldHost=$(uname -n)\n$1" | grep -i prep; }
+like "prep: its file is needed" "$(prep PrEpPlugins=prep/script,prep/ceems)" 'fail: prep_ceems.so: configured, but not found; slurmctld and slurmd do not start'
+plugin "$plugins/prep_ceems.so" 0x160508
+like "prep: all is right" "$(prep PrEpPlugins=prep/script,prep/ceems)" $'ok: [^\n]*PrEpPlugins=prep/script,prep/ceems\nok: [^\n]*prep_ceems.so: built for Slurm 22.05.8'
+like "prep: alone it would stop the site's scripts" "$(prep PrEpPlugins=ceems)" 'warn: .*without prep/script no Prolog and no Epilog'
+like "prep: without our jobcomp plugin it records nothing" "$(prep 'PrEpPlugins=script,ceems\nJobCompType=jobcomp/filetxt')" 'warn: .*no start of a job without our jobcomp plugin'
 rm "$plugins/jobcomp_ceems.so"
 rmdir "$SCRATCH/jobspool"
 elsewhere='SlurmctldHost=ctl7(192.0.2.7)'

@@ -37,8 +37,8 @@ printf 'spool: %s/spool\n' "$SCRATCH" >"$SCRATCH/jobcomp.yaml"
 rig_start --no-plugin --conf="$SCRATCH/conf"
 
 like "all plugins are linked" "$(tool link)" "jobcomp_ceems.so: linked"
-is "which status says" "$(tool status | grep -c ': linked, ')" 4
-is "linking again changes nothing" "$(tool link | grep -c ': linked, ')" 4
+is "which status says" "$(tool status | grep -c ': linked, ')" 5
+is "linking again changes nothing" "$(tool link | grep -c ': linked, ')" 5
 echo "JobCompType=jobcomp/ceems" >>"$SLURM/slurm.conf"
 echo "optional spank_ceems.so ring=$RING" >"$SLURM/plugstack.conf"
 ok "slurmctld starts with the linked plugin" restart
@@ -72,7 +72,7 @@ if unshare --uts --pid --fork --mount-proc true 2>/dev/null; then
 	also=(bash -c '"$0" 60 & until [ "$(cat /proc/$!/comm)" = slurmctld ]; do sleep 0.02; done; "$@"; kill $!' "$SCRATCH/slurmctld")
 	like "and where slurmctld runs whatever slurm.conf says" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' unlink)" "$refused"
 	also=()
-	is "on a node unlink asks for nothing" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' unlink | grep -c unlinked)" 4
+	is "on a node unlink asks for nothing" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' unlink | grep -c unlinked)" 5
 	is "where status finds nothing wrong" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)' status | grep jobcomp)" "jobcomp_ceems.so: not linked"
 	relink
 	like "but on every host for a plugin that slurmd loads" "$(on_host node7 'SlurmctldHost=ctl7(192.0.2.7)\nAcctGatherEnergyType=acct_gather_energy\/ceems' unlink)" \
