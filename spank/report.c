@@ -454,7 +454,9 @@ void report_text(const struct step_report *r, struct buf *b)
 		put_hint(b, r);
 		buf_putc(b, '\n');
 	}
-	if (r->nodes > 1)
+	if (r->step == RECORD_STEP_BATCH) /* srun's steps are not in it */
+		buf_printf(b, "  all steps  cacct --job %u\n", r->job);
+	else if (r->nodes > 1)
 		buf_printf(b, "  all nodes  cacct --job %u\n", r->job);
 }
 

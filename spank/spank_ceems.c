@@ -49,7 +49,7 @@ static struct spank_option options[] = {
 	},
 	{
 		.name = (char *)"ceems-report",
-		.arginfo = (char *)"[text|json]",
+		.arginfo = (char *)"[text|json|none]",
 		.usage = (char *)"report what a step has used when it ends (text)",
 		.has_arg = 2,
 		.val = OPTION_REPORT,

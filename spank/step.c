@@ -290,6 +290,10 @@ static void take_request(struct step *s, const struct job_env *env)
 	if (!perf && s->policy->perf_always)
 		perf = PERF_ALL;
 	r->flags |= perf | pause | s->asked->report;
+	if (!s->asked->report && !s->asked->no_report &&
+	    (s->policy->report_always ||
+	     (s->policy->report_batch && r->step == RECORD_STEP_BATCH)))
+		r->flags |= RECORD_REPORT_TEXT;
 	r->profile_hz = s->asked->profile_hz;
 }
 

@@ -152,9 +152,16 @@ static int apply_profile(struct policy *p, const char *value, struct err *err)
 
 static int apply_report(struct policy *p, const char *value, struct err *err)
 {
-	if (allow_or_deny(value, &p->report) < 0)
-		return err_set(err, -EINVAL, "report: \"%s\" is not allow or deny",
+	bool always = strcmp(value, "always") == 0;
+	bool batch = strcmp(value, "batch") == 0;
+	if (!always && !batch && allow_or_deny(value, &p->report) < 0)
+		return err_set(err, -EINVAL,
+			       "report: \"%s\" is not allow, deny, batch or always",
 			       quote_value(value, strlen(value)).text);
+	if (always || batch)
+		p->report = true;
+	p->report_always = always;
+	p->report_batch = batch;
 	return 0;
 }
 
@@ -221,16 +228,20 @@ static int parse_profile(const char *value, uint32_t *ret, struct err *err)
 	return 0;
 }
 
-static int parse_report(const char *value, uint32_t *ret, struct err *err)
+static int parse_report(const char *value, struct request *r, struct err *err)
 {
+	uint32_t report = 0;
+	bool none = strcmp(value, "none") == 0;
 	if (strcmp(value, "text") == 0)
-		*ret = RECORD_REPORT_TEXT;
+		report = RECORD_REPORT_TEXT;
 	else if (strcmp(value, "json") == 0)
-		*ret = RECORD_REPORT_JSON;
-	else
+		report = RECORD_REPORT_JSON;
+	else if (!none)
 		return err_set(err, -EINVAL,
-			       "--ceems-report: \"%s\" is not text or json",
+			       "--ceems-report: \"%s\" is not text, json or none",
 			       quote_value(value, strlen(value)).text);
+	r->report = report;
+	r->no_report = none;
 	return 0;
 }
 
@@ -258,7 +269,7 @@ int request_parse(struct request *r, enum option option, const char *value,
 		r->profile_hz = PROFILE_HZ_DEFAULT;
 		return 0;
 	case OPTION_REPORT:
-		return parse_report(none ? "text" : value, &r->report, err);
+		return parse_report(none ? "text" : value, r, err);
 	}
 	return err_set(err, -EINVAL, "unknown option %d", (int)option);
 }

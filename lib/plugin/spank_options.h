@@ -26,11 +26,14 @@ struct request {
 	uint32_t perf;       /* RECORD_PERF_*, RECORD_GPU_PAUSE */
 	uint32_t profile_hz; /* 0: not asked for */
 	uint32_t report;     /* RECORD_REPORT_* */
+	bool no_report;      /* none, even where the site prints one unasked */
 };
 
 struct policy {
 	bool perf, profile, report; /* allowed */
 	bool perf_always;           /* on for every step, asked for or not */
+	bool report_always;         /* likewise; _batch: of batch scripts alone */
+	bool report_batch;
 	uint32_t profile_max_hz;
 	char ring[RING_PATH_MAX];
 	char energy[RING_PATH_MAX]; /* of the energy page; "": beside the ring */

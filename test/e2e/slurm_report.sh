@@ -95,6 +95,21 @@ one() { # version [slurm.conf line]
 	sed -i 's/ring=/report=deny &/' "$SLURM/plugstack.conf"
 	srun $bare_report true 2>"$err"
 	is "$v: report=deny" "$(grep -o 'not allowed here' "$err") $(reports "$err")" "not allowed here 0"
+
+	of_batch() { # sbatch's options: what the script's output has of reports
+		sbatch -W -o "$JOBS/batch.out" "$@" --wrap 'srun true; echo last' >/dev/null
+		grep -o '^last\|job [0-9]*, step.*\|all steps.*' "$JOBS/batch.out" | sed 's/[0-9][0-9]* *//' | paste -sd'|'
+	}
+	sed -i 's/report=deny/report=batch/' "$SLURM/plugstack.conf"
+	is "$v: report=batch, unasked: the job's own output ends with one" "$(of_batch)" "last|job , step batch|all steps  cacct --job "
+	srun true 2>"$err"
+	is "$v: and srun prints none" "$(wc -c <"$err")" 0
+	is "$v: a user can do without" "$(of_batch --ceems-report=none)" last
+	sed -i 's/report=batch/report=always/' "$SLURM/plugstack.conf"
+	srun true 2>"$err"
+	is "$v: report=always: each step has one" "$(reports "$err")" 1
+	srun --ceems-report=none true 2>"$err"
+	is "$v: but a user's that does without" "$(wc -c <"$err")" 0
 	$rig stop "$SLURM"
 }
 

@@ -308,6 +308,51 @@ static void old_environment_trigger_counts_where_perf_is_allowed(void **state)
 	assert_int_equal(r.flags, 0);
 }
 
+static void batch_of(struct world *w, const char *arg, const char *option,
+		     struct record *r)
+{
+	init(w, arg, NULL);
+	fake.step = RECORD_STEP_BATCH;
+	if (option)
+		assert_int_equal(fake_option("ceems-report", option, 1), 0);
+	flags_after(w, r);
+}
+
+static void report_always_needs_no_option_but_a_user_may_refuse_it(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	init(w, "report=always", NULL);
+	flags_after(w, &r);
+	assert_int_equal(r.flags, RECORD_REPORT_TEXT);
+	init(w, "report=always", NULL);
+	assert_int_equal(fake_option("ceems-report", "none", 1), 0);
+	flags_after(w, &r);
+	assert_int_equal(r.flags, 0);
+	init(w, "report=always", NULL);
+	assert_int_equal(fake_option("ceems-report", "json", 1), 0);
+	flags_after(w, &r);
+	assert_int_equal(r.flags, RECORD_REPORT_JSON);
+}
+
+static void report_batch_is_of_batch_scripts_alone(void **state)
+{
+	struct world *w = *state;
+	struct record r;
+	init(w, "report=batch", NULL);
+	flags_after(w, &r);
+	assert_int_equal(r.flags, 0);
+	fake_reset();
+	batch_of(w, "report=batch", NULL, &r);
+	assert_int_equal(r.flags, RECORD_REPORT_TEXT);
+	fake_reset();
+	batch_of(w, "report=batch", "none", &r);
+	assert_int_equal(r.flags, 0);
+	fake_reset();
+	batch_of(w, NULL, NULL, &r);
+	assert_int_equal(r.flags, 0);
+}
+
 static void
 unknown_or_malformed_plugstack_arguments_are_logged_and_ignored(void **state)
 {
@@ -440,6 +485,8 @@ int main(void)
 		ON_A_NODE(what_is_not_counted_yet_is_said_at_submit),
 		ON_A_NODE(profile_rate_is_lowered_to_the_sites_maximum),
 		ON_A_NODE(perf_always_needs_no_option_but_the_option_narrows_it),
+		ON_A_NODE(report_always_needs_no_option_but_a_user_may_refuse_it),
+		ON_A_NODE(report_batch_is_of_batch_scripts_alone),
 		ON_A_NODE(nogpu_counts_nothing_and_goes_with_the_others),
 		ON_A_NODE(old_environment_trigger_counts_where_perf_is_allowed),
 		ON_A_NODE(
