@@ -32,10 +32,12 @@ MAN1 := $(wildcard doc/man/*.1)
 MAN8 := $(wildcard doc/man/*.8)
 # doc/README.md is the installed README.md: its links hold in the one folder
 INSTALL_DOCS := LICENSE COPYING CONTRIBUTING.md CHANGELOG.md SECURITY.md $(wildcard doc/*.md) $(wildcard doc/*.png)
+# CEEMS' names of programs that have another one here
+COMPAT := ceems_exporter ceems_api_server
 COMPLETIONS := contrib/completion/cacct contrib/completion/ceems_tool
 INSTALL_SAMPLES := $(wildcard contrib/packaging/slurm/*) contrib/prometheus/scrape.yaml contrib/prometheus/alerts.yaml \
 	contrib/perf/raw_events.yaml
-SUBST = sed -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
+SUBST = sed -e 's|@docdir@|$(docdir)|g' -e 's|@sbindir@|$(sbindir)|g' -e 's|@sysconfdir@|$(sysconfdir)|g' -e 's|@plugindir@|$(plugindir)|g'
 
 # $(1) mode, $(2) files, $(3) folder: nothing for no files
 install_files = $(if $(strip $(2)),install -d -m 0755 "$(DESTDIR)$(3)" && install -m $(1) $(2) "$(DESTDIR)$(3)/")
@@ -61,6 +63,7 @@ install: all
 	done
 	$(call install_template,contrib/packaging/bin/ceems-slurm-plugins.in,$(sbindir))
 	chmod 0755 "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
+	$(foreach p,$(COMPAT),$(call install_template,contrib/packaging/bin/$(p).in,$(bindir)) && chmod 0755 "$(DESTDIR)$(bindir)/$(p)" &&) :
 	$(call install_files,0644,$(MAN1),$(mandir)/man1)
 	$(call install_files,0644,$(MAN8),$(mandir)/man8)
 	$(call install_files,0644,$(INSTALL_DOCS),$(docdir))
@@ -102,7 +105,7 @@ install: all
 uninstall:
 	! test -x "$(DESTDIR)$(sbindir)/ceems-slurm-plugins" || test -n "$(DESTDIR)" || "$(sbindir)/ceems-slurm-plugins" unlink || \
 		test "$$("$(sbindir)/ceems-slurm-plugins" status 2>/dev/null | grep -c ': linked, ')" = 0
-	rm -f "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
+	rm -f "$(DESTDIR)$(sbindir)/ceems-slurm-plugins" $(foreach p,$(COMPAT),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach p,$(SBIN_PROGS),"$(DESTDIR)$(sbindir)/$(p)") $(foreach p,$(BIN_PROGS),"$(DESTDIR)$(bindir)/$(p)")
 	rm -f $(foreach m,$(MAN1),"$(DESTDIR)$(mandir)/man1/$(notdir $(m))") $(foreach m,$(MAN8),"$(DESTDIR)$(mandir)/man8/$(notdir $(m))")
 	rm -f "$(DESTDIR)$(unitdir)/ceemsd.service" "$(DESTDIR)$(unitdir)/redfish_proxy.service" "$(DESTDIR)$(unitdir)/ceems-courier.service" "$(DESTDIR)$(unitdir)/ceems-flush.service" "$(DESTDIR)$(unitdir)/ceems_aggregator.service" "$(DESTDIR)$(unitdir)/ceems_lb.service" "$(DESTDIR)$(unitdir)/ceems-k8s.service" "$(DESTDIR)$(unitdir)/ceems-libvirt.service" "$(DESTDIR)$(tmpfilesdir)/ceems.conf" "$(DESTDIR)$(tmpfilesdir)/ceems-jobcomp.conf" "$(DESTDIR)$(sysusersdir)/ceems.conf"

@@ -41,6 +41,17 @@ is "security.md has a row for each unit, with its account" "$(for f in "$units"/
 like "the controller's courier finds nothing else of SlurmUser's" "$(grep ^InaccessiblePaths "$units/ceems-courier.service" | xargs)" '-/var/lib/slurm .*-/etc/slurm/slurmdbd.conf'
 if with ceemsd; then is "ceemsd" "$(mode usr/sbin/ceemsd)" 755; else skip "ceemsd" "not built here"; fi
 if with ceems_tool; then is "ceems_tool" "$(mode usr/bin/ceems_tool)" 755; else skip "ceems_tool" "not built here"; fi
+if with ceemsd; then
+	make -s install DESTDIR= PREFIX="$SCRATCH/peer" sysconfdir="$SCRATCH/peer/etc" >"$SCRATCH/install.log" 2>&1
+	"$SCRATCH/peer/bin/ceems_exporter" --check-config --collector.slurm --log.level=debug >"$SCRATCH/peer.out" 2>"$SCRATCH/peer.err"
+	is "ceems_exporter is ceemsd with the same flags" "$? $(tail -1 "$SCRATCH/peer.out")" "0 $("$BUILD/ceemsd" --check-config --collector.slurm --log.level=debug 2>/dev/null | tail -1)"
+	like "and says so" "$(head -1 "$SCRATCH/peer.err")" '^ceems_exporter: here it is ceemsd, .*/share/doc/ceems/migrate.md'
+	"$SCRATCH/peer/bin/ceems_api_server" --web.listen-address=:9020 2>"$SCRATCH/peer.err"
+	is "ceems_api_server starts nothing" "$?" 2
+	like "but says how to move" "$(cat "$SCRATCH/peer.err")" 'here it is ceems_aggregator.*migrate config -- ceems_api_server --web.listen-address=:9020'
+else
+	skip "ceems_exporter is ceemsd with the same flags" "not built here"
+fi
 is "nothing is writable for others or setuid" "$(find "$dest" \( -perm /o+w -o -perm /6000 \) ! -type l)" ""
 is "no placeholder is left" "$(grep -rlE '@[a-z]+dir@' "$dest" --include='*.service' --include='*.conf*' --include='*.yaml')" ""
 is "nothing names the place where it was built" "$(grep -rlF -- "$dest" "$dest/usr/lib/systemd" "$dest/etc")" ""
