@@ -20,10 +20,16 @@ chain_begin() { # prints why it is not possible
 sql() { psql_do -c "$1"; }
 # UUID: CPU time of a unit's final report, with what it had used before it was found
 chain_cpu_us() { sql "SELECT (cpu_user_ns + cpu_system_ns + coalesce(before_cpu_user_ns + before_cpu_system_ns, 0)) / 1000 FROM unit_node WHERE final AND uuid = '$1'"; }
+chain_ship() { # [NODE...]: what is in spool, or in spool-NODE
+	local node
+	for node in "${@:-}"; do
+		NODE_NAME=$node timeout 200 "$BUILD/ceems-courier" --once --aggregator.url="$CEEMS_API_URL" --aggregator.munge-socket="$MUNGE_SOCKET" \
+			--ship.spool="$SCRATCH/spool${node:+-$node}" >>courier.log 2>&1
+	done
+}
 # UUID: ships what there is; true if the final report is there, and no report waits for its unit
 chain_has() {
-	timeout 200 "$BUILD/ceems-courier" --once --aggregator.url="$CEEMS_API_URL" --aggregator.munge-socket="$MUNGE_SOCKET" \
-		--ship.spool="$SCRATCH/spool" >>courier.log 2>&1
+	chain_ship
 	[ -n "$(chain_cpu_us "$1")" ] && [ "$(sql "SELECT count(*) FROM unit_node WHERE unit IS NULL")" = 0 ]
 }
 chain_cacct() { "$BUILD/cacct" -a -n -P -o JobIDRaw "$@" 2>>cacct.err | sort; }

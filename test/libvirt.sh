@@ -12,7 +12,7 @@ libvirt_possible() { # or skips the whole test
 test_cleanup() {
 	[ ${#rig_pids[@]} = 0 ] || kill9_all
 	for _ in {1..50}; do
-		[ -n "$(find /sys/fs/cgroup -type d -path "*/machine/qemu-*$word*" 2>/dev/null | head -1)" ] || break
+		[ -n "$(find /sys/fs/cgroup -type d -path "*/machine/*$word*" 2>/dev/null | head -1)" ] || break
 		"$rig" clean "$word"
 		sleep 0.1
 	done
@@ -43,6 +43,10 @@ domain() {
 		<devices><emulator>$(command -v qemu-system-x86_64)</emulator>${3:-}</devices></domain>
 	END
 }
+# FILE: a disk with a guest that reads, writes, sends and changes memory at each tick
+guest_image() {
+	as --32 -o guest.o "$TOP/test/rig/guest.S" && ld -m elf_i386 -Ttext=0x7c00 -e0x7c00 --oformat binary -o "$1" guest.o && truncate -s 1M "$1"
+}
 groups_of() { find /sys/fs/cgroup -mindepth 2 -maxdepth 3 -type d -path "*/machine/qemu-*$word*$1*"; }
 # usage of a domain's group where the kernel counts CPU time for it; ceems-libvirt finds it by number, so do we
 used_us() {
@@ -61,12 +65,14 @@ domains_have_groups() {
 	v destroy "$(uuid 9)"
 }
 
-ceemsd_begin() { # FOLDER [OPTIONS]: one with a ring and a spool of its own, which answers at $port
+ceemsd_begin() { # FOLDER [OPTIONS]: one with a ring in that folder, which is the name of its node and spool, too; it answers at $port
 	port=$(free_port) || exit 1
+	local spool=spool
+	[ "$1" = run ] || spool=spool-$1
 	mkdir -p "$1"
 	NODE_NAME=$1 "$ceemsd" --web.listen-address="127.0.0.1:$port" --path.rundir="$SCRATCH/$1" --collector.libvirt --energy.interval=1s \
 		--security.drop-privileges=false --unit.linger=10m --reports.enabled --reports.interval=1h \
-		--reports.spool="$SCRATCH/spool" --cluster=cloud "${@:2}" >"ceemsd-$1.log" 2>&1 </dev/null &
+		--reports.spool="$SCRATCH/$spool" --cluster=cloud "${@:2}" >"ceemsd-$1.log" 2>&1 </dev/null &
 	started $!
 	wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 }

@@ -6,14 +6,13 @@
 . "$TOP/test/chain.sh"
 . "$TOP/test/libvirt.sh"
 libvirt_possible
-for p in as ld socat; do command -v $p >/dev/null || skip_all "$p is not installed"; done
+for p in as ld; do command -v $p >/dev/null || skip_all "$p is not installed"; done
 [ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here"
 why=$("$BUILD/ceems-opener" 2>&1 >/dev/null) || skip_all "this kernel does not let its programs in: $(tail -n1 <<<"$why")"
 ok "a libvirtd of our own is up" libvirt_begin lv || tap_done
 domains_have_groups
 
-# a guest that reads, writes and sends a byte at each tick
-as --32 -o guest.o "$TOP/test/rig/guest.S" && ld -m elf_i386 -Ttext=0x7c00 -e0x7c00 --oformat binary -o disk.img guest.o && truncate -s 1M disk.img
+guest_image disk.img
 cp disk.img direct.img
 disk() { echo "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='$2'/><source file='$SCRATCH/$1'/><target dev='hda' bus='ide'/></disk>"; }
 serial="<serial type='tcp'><source mode='bind' host='127.0.0.1' service='4555'/><protocol type='raw'/><target port='0'/></serial>"
@@ -26,7 +25,7 @@ ok "ceemsd is up" ceemsd_begin run --collector.libvirt.swap-memory-metrics --col
 	--collector.ebpf.io-metrics --collector.ebpf.network-metrics --collector.perf.software-events
 adapter_begin lv run
 ok "a domain starts" v create 1.xml
-nsenter -n -t "$(libvirtd_pid lv)" socat -u TCP:127.0.0.1:4555 - >received 2>socat.log </dev/null &
+nsenter -n -t "$(libvirtd_pid lv)" bash -c 'exec cat </dev/tcp/127.0.0.1/4555' >received 2>received.log &
 started $!
 of_unit() { grep "^$1{.*uuid=\"$(uuid "${2:-1}")\"" body; }                       # METRIC [NUMBER]
 sum() { of_unit "$@" | awk '{ s += $NF } END { printf "%d\n", s }'; }            # over all labels

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A guest of one sector, for the tests of virtual machines: at each tick of the timer (18.2 times a second) it reads sector 0 of its
- * disk, writes what it read to sector 1, and sends a byte by its first serial port. Between ticks it sleeps.
+ * disk, writes what it read to sector 1, sends a byte by its first serial port, and changes 128 pages of its memory. Between ticks it sleeps.
  *   as --32 -o guest.o guest.S && ld -m elf_i386 -Ttext=0x7c00 -e0x7c00 --oformat binary -o disk.img guest.o && truncate -s 1M disk.img */
 	.code16
 	.text
@@ -19,6 +19,12 @@ next:
 	mov $0x3f8, %dx
 	mov $'.', %al
 	out %al, %dx
+	mov $0x1000, %bx
+touch:	mov %bx, %es
+	incw %es:0
+	add $0x100, %bx
+	cmp $0x9000, %bx
+	jb touch
 	hlt
 	jmp next
 transfer:
