@@ -91,7 +91,9 @@ static bool read_xml(virDomainPtr domain, struct domain_xml *ret)
 	return rc == 0;
 }
 
-/* A domain that is gone by now is left out: whoever tells of its end comes later. */
+/* A domain that is gone by now is left out: whoever tells of its end comes later.
+ * before: it may have run for long, if it is not known. One that an event tells of has
+ * just started: all others were in the list. */
 static void see_domain(struct source *s, virDomainPtr domain, bool before, bool devices)
 {
 	struct domain_seen seen = {.source = s->number, .driver = s->driver};
@@ -142,7 +144,7 @@ static int take_lifecycle(virConnectPtr conn, virDomainPtr domain, int event,
 		see_domain(s, domain, false, true);
 	else if (event == VIR_DOMAIN_EVENT_RESUMED ||
 		 event == VIR_DOMAIN_EVENT_SUSPENDED)
-		see_domain(s, domain, true, false); /* migration in */
+		see_domain(s, domain, false, false); /* comes before STARTED */
 	return 0;
 }
 
@@ -151,7 +153,7 @@ static void take_device(virConnectPtr conn, virDomainPtr domain, const char *ali
 {
 	(void)conn;
 	(void)alias;
-	see_domain(opaque, domain, true, true);
+	see_domain(opaque, domain, false, true);
 }
 
 static void take_balloon(virConnectPtr conn, virDomainPtr domain,
@@ -159,7 +161,7 @@ static void take_balloon(virConnectPtr conn, virDomainPtr domain,
 {
 	(void)conn;
 	(void)actual;
-	see_domain(opaque, domain, true, false);
+	see_domain(opaque, domain, false, false);
 }
 
 static void take_close(virConnectPtr conn, int reason, void *opaque)
@@ -306,7 +308,7 @@ static void look_at_vcpus(struct watch *w)
 			s->conn ? virDomainLookupByUUIDString(s->conn, uuid) : NULL;
 		if (!domain)
 			continue;
-		see_domain(s, domain, true, false);
+		see_domain(s, domain, false, false);
 		virDomainFree(domain);
 	}
 }

@@ -137,6 +137,7 @@ chain_begin >why 2>&1
 if [ ! -s why ]; then
 	ok "a domain's final report reaches the aggregator" wait_for 120 chain_has "$(uuid 2)" || tail -n 3 courier.log agg.log | sed 's/^/# /'
 	is "its record has the CPU time of its group, what it had used before it was found included" "$(chain_cpu_us "$(uuid 2)")" "$(cat two_us)"
+	is "of what a domain has used since its start nothing is from before" "$(sql "SELECT coalesce(before_cpu_user_ns + before_cpu_system_ns, 0) FROM unit_node WHERE uuid = '$(uuid 1)'")" 0
 	is "one unit for two starts" "$(sql "SELECT count(*), bool_and(uid IS NULL) FROM unit_node WHERE uuid = '$(uuid 1)'")" "1|t"
 	ok "with energy" [ "$(sql "SELECT coalesce(max(host_uj), 0) > 0 FROM unit_node WHERE uuid = '$(uuid 2)'")" = t ]
 	ok "an operator sees them with cacct" wait_for 60 eval "[ \"\$(chain_cacct | grep -cE '$(uuid 1)|$(uuid 2)')\" = 2 ]" || tail -n 3 cacct.err | sed 's/^/# /'
