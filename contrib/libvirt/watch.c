@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "contrib/libvirt/statistics.h"
@@ -18,6 +19,7 @@
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "lib/periodic.h"
+#include "lib/signals.h"
 
 #define TICK_MS 1000
 #define RETRY_MAX_MS 30000u
@@ -330,6 +332,32 @@ static void tick_watch(int timer, void *opaque)
 	}
 }
 
+/* Other threads may be in libvirt's library: nothing is freed. */
+static void take_signal(int handle, int fd, int events, void *opaque)
+{
+	struct signalfd_siginfo si;
+
+	(void)handle;
+	(void)events;
+	(void)opaque;
+	if (read(fd, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo == SIGHUP)
+		return; /* there is nothing to reload */
+	log_info("ends on %s", si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+	_exit(PROGRAM_OK);
+}
+
+/* Before threads. No signal that may come from outside ends it without a word. */
+static int watch_signals(struct err *err)
+{
+	int fd;
+	int rc = signals_open(&fd, err);
+
+	if (rc == 0 && virEventAddHandle(fd, VIR_EVENT_HANDLE_READABLE, take_signal,
+					 NULL, NULL) < 0)
+		rc = err_set(err, -EIO, "libvirt: %s", virGetLastErrorMessage());
+	return rc;
+}
+
 static int begin_watch(struct watch *w, const struct options *o, struct domains *d,
 		       struct err *err)
 {
@@ -370,6 +398,8 @@ int watch_run(const struct options *o, struct domains *d, const char *ring,
 	static struct watch w; /* the other thread looks at it until the end */
 	int rc = begin_watch(&w, o, d, err);
 
+	if (rc == 0)
+		rc = watch_signals(err);
 	if (rc < 0)
 		return rc;
 	periodic_init(&w.dog);

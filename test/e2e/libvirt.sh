@@ -147,8 +147,10 @@ else
 fi
 
 # ---- a monitor hangs, then libvirt
+kill -HUP $lv_pid
 kill $lv_pid
 wait_for 30 is_gone $lv_pid
+is "told to end, ceems-libvirt says so" "$(tail -n1 adapter-run.log | grep -o 'msg=.*')" 'msg="ends on SIGTERM"'
 again() { # WORD: ceems-libvirt once more, which says that it has found so many domains
 	: >adapter-run.log
 	adapter_begin lv run --libvirt.hang=2s
@@ -166,7 +168,7 @@ sleep 3
 ok "libvirt leaves the hanging one out of its statistics: ceems-libvirt goes on" kill -0 $lv_pid
 v destroy "$(uuid 3)"
 v destroy "$(uuid 2)"
-kill $lv_pid
+kill $lv_pid 2>/dev/null
 wait_for 30 is_gone $lv_pid
 again 0
 daemon=$(libvirtd_pid lv)
