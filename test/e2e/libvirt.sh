@@ -17,6 +17,7 @@ tap=
 domain 1 "$word &lt;x&gt; \$(id) 'é' &quot;.."
 domain 2 "$word-two" "$loop$tap"
 domain 3 "$word-three" "$loop"
+domain 4 "$word-short" "$loop"
 
 domains_have_groups
 
@@ -123,7 +124,23 @@ if [ ${#ebpf[@]} -gt 0 ]; then
 	rm -f lv/hooks/on
 	by_kernel() { scrape && [ "$(cpu_us 3)" = "$(cat last_us)" ]; }
 	ok "its CPU time is exact by the kernel program" wait_for 30 by_kernel || echo "# $(cpu_us 3) of $(cat last_us)"
+	# ---- one that ends as soon as it has started
+	touch lv/hooks/on
+	(
+		wait_for 60 hooked || exit
+		used_us short >short_us
+		cat "$(groups_of short | grep -E '/memory/|^/sys/fs/cgroup/machine/')"/memory.{max_usage_in_bytes,peak} >short_peak 2>/dev/null
+		rm -f lv/hooks/xml
+	) &
+	hook_pid=$!
+	v create 4.xml
+	ok "a domain that has just started ends" v destroy "$(uuid 4)"
+	wait $hook_pid
+	rm -f lv/hooks/on
+	short_exact() { scrape && [ "$(cpu_us 4)" = "$(cat short_us)" ] && [ "$(value ceems_compute_unit_memory_peak_bytes "$(uuid 4)")" = "$(cat short_peak)" ]; }
+	ok "its CPU time and its peak of memory are its group's" wait_for 30 short_exact || tap_say "$(cpu_us 4) of $(cat short_us)" "$(value ceems_compute_unit_memory_peak_bytes "$(uuid 4)") of $(cat short_peak)"
 else
+	skip "its CPU time and its peak of memory are its group's" "no ceems-opener, or this kernel does not let it"
 	skip "its CPU time is exact by the kernel program" "no ceems-opener, or this kernel does not let it"
 fi
 
@@ -132,6 +149,12 @@ kill -9 "$(pgrep -f "guest=$word <x>" | head -1)"
 none() { shows ceems_compute_units libvirt 0; }
 ok "a QEMU that is killed ends its unit" wait_for 60 none
 
+# ---- energy: that of all VMs, of the system and of what idled is the node's, to the microjoule
+scrape
+joules() { awk -v m="^ceems_$1_joules_total" '$0 ~ m { split($NF, n, "."); uj += n[1] * 1000000 + substr(n[2] "000000", 1, 6) } END { printf "%.0f\n", uj }' body; }
+is "all energy of the node is of its VMs, of the system or idle" "$(($(joules compute_unit_energy) + $(joules node_unattributed_energy)))" "$(joules node_energy)"
+ok "VMs have some of it" [ "$(joules compute_unit_energy)" -gt 1000000 ]
+
 # ---- records: ceemsd, courier, aggregator, cacct
 chain_begin >why 2>&1
 if [ ! -s why ]; then
@@ -139,6 +162,7 @@ if [ ! -s why ]; then
 	is "its record has the CPU time of its group, what it had used before it was found included" "$(chain_cpu_us "$(uuid 2)")" "$(cat two_us)"
 	is "of what a domain has used since its start nothing is from before" "$(sql "SELECT coalesce(before_cpu_user_ns + before_cpu_system_ns, 0) FROM unit_node WHERE uuid = '$(uuid 1)'")" 0
 	is "one unit for two starts" "$(sql "SELECT count(*), bool_and(uid IS NULL) FROM unit_node WHERE uuid = '$(uuid 1)'")" "1|t"
+	[ ${#ebpf[@]} = 0 ] || { ok "so does that of the one that had just started" wait_for 120 chain_has "$(uuid 4)"; is "it has all, with energy" "$(chain_cpu_us "$(uuid 4)") $(sql "SELECT memory_peak_bytes, host_uj > 0 FROM unit_node WHERE uuid = '$(uuid 4)'")" "$(cat short_us) $(cat short_peak)|t"; }
 	ok "with energy" [ "$(sql "SELECT coalesce(max(host_uj), 0) > 0 FROM unit_node WHERE uuid = '$(uuid 2)'")" = t ]
 	ok "an operator sees them with cacct" wait_for 60 eval "[ \"\$(chain_cacct | grep -cE '$(uuid 1)|$(uuid 2)')\" = 2 ]" || tail -n 3 cacct.err | sed 's/^/# /'
 	is "nobody else does" "$(chain_other_user)" ""
