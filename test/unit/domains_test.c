@@ -280,6 +280,54 @@ static void pid_file_is_believed_if_the_process_is_the_domains(void **state)
 	lab_done(&l);
 }
 
+/* How often the domain is asked for until nothing has changed */
+static unsigned times_asked(struct lab *l)
+{
+	char uuid[DOMAIN_UUID_SIZE];
+	unsigned source, n = 0;
+
+	for (unsigned i = 0; i < 10; i++) {
+		domains_look(l->domains);
+		while (domains_take_changed(l->domains, &source, uuid)) {
+			assert_string_equal(uuid, UUID);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void domain_whose_vcpus_come_or_go_is_asked_for(void **state)
+{
+	(void)state;
+	static const char group[] = "unified" FIRST;
+	const char *const folders[] = {"unified", "unified/machine", group,
+				       "unified" FIRST "/vcpu0",
+				       "unified" FIRST "/vcpu1"};
+	struct lab l;
+	struct stat st;
+	lab_init(&l, true);
+	int folder = l.place.procfd;
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(mkdirat(folder, folders[i], 0755), 0);
+	write_text(l.folder, "unified/cgroup.controllers", "");
+	assert_int_equal(fstatat(folder, group, &st, 0), 0);
+	if (st.st_nlink == 4) { /* some file systems do not count folders */
+		domains_free(l.domains);
+		assert_int_equal(dup2(folder, l.place.cgroupfd), l.place.cgroupfd);
+		assert_int_equal(cgroup_probe(l.place.cgroupfd, &l.place.layout, &err),
+				 0);
+		l.domains = domains_new(&l.place);
+		see_domain(&l, UUID, 1, 2, false);
+		assert_int_equal(times_asked(&l), 0);
+		assert_int_equal(unlinkat(folder, folders[4], AT_REMOVEDIR), 0);
+		assert_in_range(times_asked(&l), 1, 5); /* libvirt counts it later */
+		assert_int_equal(mkdirat(folder, folders[4], 0755), 0);
+		assert_in_range(times_asked(&l), 1, 5);
+		assert_int_equal(times_asked(&l), 0);
+	}
+	lab_done(&l);
+}
+
 static void hook_tells_the_last_counters(void **state)
 {
 	(void)state;
@@ -316,6 +364,7 @@ int main(void)
 		cmocka_unit_test(
 			without_a_ring_it_is_told_later_and_to_a_new_ring_again),
 		cmocka_unit_test(pid_file_is_believed_if_the_process_is_the_domains),
+		cmocka_unit_test(domain_whose_vcpus_come_or_go_is_asked_for),
 		cmocka_unit_test(hook_tells_the_last_counters),
 	};
 
