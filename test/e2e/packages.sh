@@ -11,8 +11,8 @@ for p in dh lintian apt-get dpkg-deb unshare systemd-sysusers; do
 done
 grep -q '^VERSION_ID="12"' /etc/os-release || skip_all "this is not Debian 12, whose Slurm the test knows"
 dpkg -s slurm-wlm-basic-plugins >/dev/null 2>&1 || skip_all "Debian's Slurm is not installed"
-mkdir "$SCRATCH/overlay" && mount_here() { unshare -m sh -c 'mount -t tmpfs t "$1" && mkdir "$1/u" "$1/w" "$1/m" && mount -t overlay o -o lowerdir=/,upperdir="$1/u",workdir="$1/w" "$1/m"' sh "$SCRATCH/overlay"; }
-mount_here 2>/dev/null || skip_all "the kernel mounts no overlay here"
+. test/overlay.sh
+overlay_possible || skip_all "the kernel mounts no overlay here"
 
 first=$SCRATCH/first second=$SCRATCH/second
 build=$(cd "$BUILD" && pwd)
@@ -36,7 +36,6 @@ cat >"$SCRATCH/inside" <<'END'
 cd "$1" || exit 1
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root
 unset SLURM_CONF
-printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d
 rm -f /etc/slurm/slurm.conf
 install() { apt-get -q -y --no-install-recommends --allow-downgrades -o Dpkg::Use-Pty=0 install "$@" >log 2>&1; }
 say() { printf '%s\t%s\n' "$1" "$2"; }
@@ -93,8 +92,7 @@ say database "$(cat /var/lib/ceems/aggregator/PG_VERSION)"; rm -r /var/lib/ceems
 files >after
 say left "$(comm -13 before after | paste -sd' ')"
 END
-unshare -m --propagation private sh -c 'cd "$1" && mount -t tmpfs t overlay && mkdir overlay/u overlay/w overlay/m && mount -t overlay o -o lowerdir=/,upperdir=overlay/u,workdir=overlay/w overlay/m &&
-	mount -t proc p overlay/m/proc && mount --rbind /dev overlay/m/dev && mkdir -p "overlay/m$1" && mount --bind "$1" "overlay/m$1" && exec chroot overlay/m timeout 900 bash "$1/inside" "$1"' sh "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
+overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
 said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
 like "all packages at once are refused: those of two Slurms cannot be on one host" "$(said all)" '^100 1$'
 is "those of a node and of servers install" "$(said installed)" 0

@@ -8,9 +8,8 @@ have_root || skip_all "needs root"
 for p in rpmbuild rpmlint unshare systemd-sysusers; do
 	command -v $p >/dev/null || skip_all "$p is not installed"
 done
-mkdir "$SCRATCH/overlay"
-unshare -m sh -c 'mount -t tmpfs t "$1" && mkdir "$1/u" "$1/w" "$1/m" && mount -t overlay o -o lowerdir=/,upperdir="$1/u",workdir="$1/w" "$1/m"' sh "$SCRATCH/overlay" 2>/dev/null ||
-	skip_all "the kernel mounts no overlay here"
+. test/overlay.sh
+overlay_possible || skip_all "the kernel mounts no overlay here"
 build=$(cd "$BUILD" && pwd)
 ok "the packages are built" eval 'packaging/rpm/build 0.1.0 "$SCRATCH/first" "$build" >"$SCRATCH/made"' || tap_done
 ok "and a second release" eval 'packaging/rpm/build 0.1.1 "$SCRATCH/second" "$build" >/dev/null'
@@ -35,8 +34,7 @@ say erased "$(rpm -e --nodeps $(rpm -qa 'ceems*') >log 2>&1; echo $?)"
 files >after
 say left "$(comm -13 before after | grep -v '/rpm' | paste -sd' ')"
 END
-unshare -m --propagation private sh -c 'cd "$1" && mount -t tmpfs t overlay && mkdir overlay/u overlay/w overlay/m && mount -t overlay o -o lowerdir=/,upperdir=overlay/u,workdir=overlay/w overlay/m &&
-	mount -t proc p overlay/m/proc && mount --rbind /dev overlay/m/dev && mkdir -p "overlay/m$1" && mount --bind "$1" "overlay/m$1" && exec chroot overlay/m timeout 600 bash "$1/inside" "$1"' sh "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
+overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
 said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
 is "they install" "$(said installed)" "0 "
 is "with an account for each service" "$(said accounts)" "ceems ceems-aggregator ceems-lb ceems-redfish"
