@@ -102,7 +102,7 @@ is "ceemsd is enabled, servers are not" "$(said enabled)" ceemsd.service
 for p in ceemsd redfish_proxy; do
 	like "$p accepts its packaged configuration as its own user" "$(said config.$p)" '^0'
 done
-is "the plugins link into Slurm's folder" "$(said link)" 4
+is "the plugins link into Slurm's folder" "$(said link)" "$(ls "$build"/slurm/22.05/*.so "$build"/slurm/22.05.8/*.so | wc -l)"
 is "each program has its manual page" "$(said man)" ""
 for r in node aggregator lb; do like "setup $r, as root, is accepted by its programs" "$(said setup.$r)" '^[01] $'; done
 is "and each service alone reads its part" "$(said setup.modes)" "/etc/ceems/ceemsd.d/50-setup.yaml 640 root:ceems /etc/ceems/lb-web.d/50-setup.yaml 640 root:ceems-lb /etc/ceems/secrets/lb-grafana.password 600 root:root"
