@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "lib/parse.h"
 
 #define ROOT_ENTRIES_MAX 256
+#define UNIT_LEVELS_MAX 32
 
 static const struct controller {
 	const char *name;
@@ -296,6 +298,30 @@ bool cgroup_is_machine(const char *parent, const char *name)
 		return true;
 	return strcmp(parent, "machine") == 0 &&
 	       (machine_begins(name, "qemu-") || machine_begins(name, "lxc-"));
+}
+
+size_t cgroup_machine_or_pod_len(const char *path, size_t len)
+{
+	char parent[NAME_MAX + 1] = "", name[NAME_MAX + 1], uid[CGROUP_POD_UID_SIZE];
+	const char *p = path, *end = path + len, *c;
+	size_t n;
+
+	if (!len || *path != '/')
+		return 0;
+	for (int depth = 0; depth < UNIT_LEVELS_MAX && next_component(&p, end, &c, &n);
+	     depth++) {
+		if (n > NAME_MAX)
+			return 0;
+		memcpy(name, c, n);
+		name[n] = '\0';
+		if (strcmp(name, "user.slice") == 0)
+			return 0;
+		if (cgroup_is_machine(parent, name) ||
+		    cgroup_pod_uid(parent, name, uid))
+			return (size_t)(c + n - path);
+		memcpy(parent, name, n + 1);
+	}
+	return 0;
 }
 
 bool cgroup_never_slurm(const char *name)

@@ -79,6 +79,11 @@ bool cgroup_is_machine(const char *parent, const char *name);
 bool cgroup_pod_uid(const char *parent, const char *name,
 		    char ret[CGROUP_POD_UID_SIZE]);
 
+/* How much of a path is that of a virtual machine's or a pod's control group, which the
+ * path is or lies below; 0: of none. Users are given groups in user.slice, where names
+ * say nothing. Any bytes; 32 levels are looked at. */
+size_t cgroup_machine_or_pod_len(const char *path, size_t len);
+
 /* The id of the container whose control group a directory below a pod's is: 64
  * hexadecimal digits, with systemd between "RUNTIME-" and ".scope". Any text. False,
  * ret untouched: it is no container's, or that of CRI-O's monitor of one. */
@@ -96,6 +101,8 @@ int cgroup_record_paths(const char *text, size_t len, struct record *r);
 /* The step's path that a process is in (RECORD_CGROUP_MAX bytes), as struct record has
  * it first; "": it is in none, or gone. */
 void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret);
+/* The same, or the path of the virtual machine or pod that it is in. */
+void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret);
 /* v1, the extern step: slurmstepd is in the step's memory group but in the root of
  * cpuacct, where jobacct_gather has made the same path for the step's processes. Adds
  * that path for cpuacct when r has none and the directory exists. */

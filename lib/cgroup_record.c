@@ -115,17 +115,61 @@ void cgroup_record_share_cpuacct(int rootfd, const struct cgroup_layout *layout,
 	record_add_cgroup(r, CGROUP_CPUACCT, copy);
 }
 
-void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret)
+static size_t read_groups_of_pid(int procfd, uint32_t pid, char *ret, size_t size)
 {
-	char path[40], text[PROC_CGROUP_BYTES];
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "%u/cgroup", pid);
+	ssize_t n = fs_read_at(procfd, path, ret, size, NULL);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* False, ret untouched: it has no step's path. */
+static bool find_step_path(const char *text, size_t len, char *ret)
+{
 	struct record r;
 
-	*ret = '\0';
-	(void)snprintf(path, sizeof(path), "%u/cgroup", pid);
-	ssize_t n = fs_read_at(procfd, path, text, sizeof(text), NULL);
-	if (n <= 0)
-		return;
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
-	if (cgroup_record_paths(text, (size_t)n, &r) > 0 && r.cgroup_count)
-		memcpy(ret, r.cgroups[0].path, RECORD_CGROUP_MAX);
+	if (cgroup_record_paths(text, len, &r) <= 0 || !r.cgroup_count)
+		return false;
+	memcpy(ret, r.cgroups[0].path, RECORD_CGROUP_MAX);
+	return true;
+}
+
+static void find_machine_or_pod(const char *text, size_t len, char *ret)
+{
+	const char *p = text, *line, *path;
+	size_t line_len, path_len;
+	uint32_t bits;
+
+	for (int i = 0;
+	     i < CGROUP_LINES_MAX && scan_line(&p, text + len, &line, &line_len); i++) {
+		if (!split_hierarchy_line(line, line_len, &bits, &path, &path_len))
+			continue;
+		size_t n = cgroup_machine_or_pod_len(path, path_len);
+		if (!n || n >= RECORD_CGROUP_MAX || !cgroup_path_ok(path, n))
+			continue;
+		memcpy(ret, path, n);
+		ret[n] = '\0';
+		return;
+	}
+}
+
+void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret)
+{
+	char text[PROC_CGROUP_BYTES];
+	size_t len = read_groups_of_pid(procfd, pid, text, sizeof(text));
+
+	if (!find_step_path(text, len, ret))
+		*ret = '\0';
+}
+
+void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret)
+{
+	char text[PROC_CGROUP_BYTES];
+	size_t len = read_groups_of_pid(procfd, pid, text, sizeof(text));
+
+	*ret = '\0';
+	if (!find_step_path(text, len, ret))
+		find_machine_or_pod(text, len, ret);
 }

@@ -19,43 +19,14 @@
 
 #define CGROUP_BYTES 16384
 #define LINES_MAX 64
-#define DEPTH_MAX 32
-
-/* A virtual machine's or a pod's path or one below. Users are given groups in
- * user.slice, where names say nothing. */
-static bool is_machine_or_pod(const char *path)
-{
-	char parent[NAME_MAX + 1] = "", name[NAME_MAX + 1], uid[CGROUP_POD_UID_SIZE];
-
-	for (int depth = 0; depth < DEPTH_MAX && *path == '/'; depth++) {
-		size_t len = strcspn(++path, "/");
-		if (!len || len > NAME_MAX)
-			return false;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		if (strcmp(name, "user.slice") == 0)
-			return false;
-		if (cgroup_is_machine(parent, name) ||
-		    cgroup_pod_uid(parent, name, uid))
-			return true;
-		memcpy(parent, name, len + 1);
-		path += len;
-	}
-	return false;
-}
 
 /* "number:controllers:path", cgroups(7) */
 static bool is_line_of_unit(const char *line, size_t len)
 {
-	char path[PATH_MAX];
 	const char *at = memchr(line, ':', len), *end = line + len;
 
 	at = at ? memchr(at + 1, ':', (size_t)(end - at - 1)) : NULL;
-	if (!at || (size_t)(end - at) > sizeof(path))
-		return false;
-	memcpy(path, at + 1, (size_t)(end - at - 1));
-	path[end - at - 1] = '\0';
-	return is_machine_or_pod(path);
+	return at && cgroup_machine_or_pod_len(at + 1, (size_t)(end - at - 1)) > 0;
 }
 
 /* Users make no groups of these names outside their own unit's. */

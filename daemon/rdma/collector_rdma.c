@@ -157,12 +157,14 @@ static void put_unit_held(const struct env *env, const struct rdma_device *d,
 	static const struct prom_family qps = {
 		"ceems_rdma_qps_active", PROM_GAUGE,
 		"Queue pairs that the unit's processes hold, by rdma netlink"};
+	const struct unit *unit = units_get(env->units, u->unit);
 	char port[16] = "";
-	struct prom_label labels[] = {{"manager", "slurm"},
-				      {"hostname", env->hostname},
-				      {"device", d->name},
-				      {"port", port},
-				      {"uuid", units_get(env->units, u->unit)->id}};
+	struct prom_label labels[] = {
+		{"manager", record_manager_name((uint8_t)unit->manager)},
+		{"hostname", env->hostname},
+		{"device", d->name},
+		{"port", port},
+		{"uuid", unit->id}};
 
 	if (u->port)
 		(void)snprintf(port, sizeof(port), "%u", u->port);
@@ -279,13 +281,14 @@ static const struct prom_family counter_families[RDMA_COUNTERS] = {
 static void put_count(const struct env *env, const struct rdma_count *k,
 		      struct prom *out)
 {
+	const struct unit *unit = units_get(env->units, k->unit);
 	char port[16];
 	const struct prom_label labels[] = {
-		{"manager", "slurm"},
+		{"manager", record_manager_name((uint8_t)unit->manager)},
 		{"hostname", env->hostname},
 		{"device", k->device},
 		{"port", port},
-		{"uuid", units_get(env->units, k->unit)->id}};
+		{"uuid", unit->id}};
 
 	(void)snprintf(port, sizeof(port), "%u", k->port);
 	for (uint32_t i = 0; i < RDMA_COUNTERS; i++) {

@@ -208,7 +208,7 @@ static int make_rows(struct collecting *c, const struct env *env)
 		const struct holder *h = &c->holders[i];
 		struct rdma_row *row = &s->rows[s->row_count++];
 		if (i == 0 || h->pid != c->holders[i - 1].pid)
-			cgroup_step_of_pid(env->procfd, h->pid, path);
+			cgroup_unit_of_pid(env->procfd, h->pid, path);
 		row->device = h->device;
 		row->port = h->port;
 		row->kernel = h->pid == PIDS_KERNEL;
@@ -270,7 +270,7 @@ static int read_resources(const struct env *env, const atomic_bool *stop,
 	for (; c.device < s->device_count; c.device++)
 		ask_for_device(&c, fd, &sequence, stop);
 	for (size_t i = 0; i < s->counter_count; i++)
-		cgroup_step_of_pid(env->procfd, s->counters[i].pid,
+		cgroup_unit_of_pid(env->procfd, s->counters[i].pid,
 				   s->counters[i].path);
 	return make_rows(&c, env);
 }

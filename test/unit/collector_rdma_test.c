@@ -52,22 +52,29 @@ static int close_rdma(void **state)
 	return 0;
 }
 
-static void start_step(const char *id, uint32_t step)
+static void start_step_of(enum record_manager manager, const char *id, uint32_t step,
+			  const char *path)
 {
 	struct record r;
-	char path[128];
 	struct err err;
 
-	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_init(&r, RECORD_STEP_START, manager);
 	record_set(&r, r.unit, sizeof(r.unit), id);
-	record_set(&r, r.node, sizeof(r.node), "n1");
-	(void)snprintf(path, sizeof(path), "/slurm_n1/uid_7/job_%s/step_%u", id, step);
+	record_set(&r, r.node, sizeof(r.node), manager == MANAGER_SLURM ? "n1" : "");
 	record_add_cgroup(&r, CGROUP_CPUACCT, path);
 	r.step = step;
 	r.boottime_ns = r.realtime_ns = NSEC_PER_SEC;
 	assert_int_equal(
 		units_apply(n.env.units, &r, pos++, NSEC_PER_SEC, NSEC_PER_SEC, &err),
 		0);
+}
+
+static void start_step(const char *id, uint32_t step)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "/slurm_n1/uid_7/job_%s/step_%u", id, step);
+	start_step_of(MANAGER_SLURM, id, step, path);
 }
 
 /* The first sample may take longer than a scrape waits. */
@@ -99,6 +106,46 @@ static void units_have_the_sum_of_their_steps_on_each_device(void **state)
 	assert_non_null(strstr(n.text.data,
 			       "ceems_rdma_cqe_len_active{manager=\"slurm\",hostname="
 			       "\"host\",device=\"rxe1\",port=\"\",uuid=\"8\"} 511\n"));
+}
+
+static void write_groups(const char *pid, const char *path)
+{
+	char name[SCRATCH_PATH + 16];
+
+	(void)snprintf(name, sizeof(name), "%s/%s", folder, pid);
+	assert_int_equal(mkdir(name, 0755), 0);
+	(void)snprintf(name, sizeof(name), "%s/%s/cgroup", folder, pid);
+	FILE *f = fopen(name, "w");
+	assert_non_null(f);
+	(void)fprintf(f, "0::%s\n", path);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void virtual_machines_and_pods_have_theirs(void **state)
+{
+	(void)state;
+	static const char vm[] = "/machine.slice/machine-qemu\\x2d1\\x2da.scope",
+			  pod[] = "/kubepods/burstable/pod3f1d2c7a-0000-4000-8000-0001";
+	char below[128];
+	int procfd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(dup2(procfd, n.env.procfd), n.env.procfd);
+	close(procfd);
+	(void)snprintf(below, sizeof(below), "%s/libvirt/emulator", vm);
+	write_groups("194", below);
+	(void)snprintf(below, sizeof(below), "%s/0123456789abcdef", pod);
+	write_groups("197", below);
+	write_groups("201", "/user.slice/machine.slice/machine-qemu\\x2d2\\x2da.scope");
+	start_step_of(MANAGER_LIBVIRT, "vm", 1, vm);
+	start_step_of(MANAGER_K8S, "pod", 1, pod);
+	node_open(&n, c);
+	collect_until_sampled();
+	assert_non_null(strstr(n.text.data, "ceems_rdma_qps_active{manager=\"libvirt\","
+					    "hostname=\"host\",device=\"rxe0\",port=\""
+					    "1\",uuid=\"vm\"} 1\n"));
+	assert_non_null(strstr(n.text.data, "{manager=\"k8s\",hostname=\"host\","));
+	assert_non_null(strstr(
+		n.text.data, "{hostname=\"host\",device=\"rxe0\",resource=\"qp\",owner="
+			     "\"kernel\"} 1\n"));
 }
 
 static void processes_of_no_unit_and_gone_ones_are_others(void **state)
@@ -261,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(units_have_the_sum_of_their_steps_on_each_device),
 		TEST(processes_of_no_unit_and_gone_ones_are_others),
+		TEST(virtual_machines_and_pods_have_theirs),
 		TEST(counters_of_a_units_processes_are_added_up),
 		TEST(ports_are_shown_when_the_kernel_cannot_be_asked),
 		TEST(a_kernel_that_does_not_answer_holds_no_scrape),
