@@ -253,6 +253,9 @@ struct pt_regs {
 #define REGS_PC ip
 #define REGS_SP sp
 #define REGS_FP bp
+#define REGS_LR bp /* there is none, and nothing uses it */
+/* What pthread_self() is */
+#define TASK_THREAD_SELF(task) BPF_CORE_READ(task, thread.fsbase)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
@@ -263,6 +266,9 @@ struct pt_regs {
 #define REGS_PC pc
 #define REGS_SP sp
 #define REGS_FP regs[29]
+#define REGS_LR regs[30]
+/* How far from the thread pointer it is depends on the C library's release */
+#define TASK_THREAD_SELF(task) 0ull
 #endif
 
 struct in6_addr {

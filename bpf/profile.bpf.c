@@ -188,6 +188,8 @@ static long walk_frame(__u32 i, void *arg)
 	at = (__u32)find_row(module->first, module->count, (__u32)(pc - mapping->base));
 	struct unwind_row *row = bpf_map_lookup_elem(&rows, &at);
 	int end = row ? unwind_step(&w->at, row, NULL) : SAMPLE_NO_ROW + 1;
+	if (end == SAMPLE_NO_ROW + 1 && module->count && unwind_undescribed(&w->at))
+		end = 0;
 	if (end == SAMPLE_NO_ROW + 1)
 		return leave_frame(w, SAMPLE_NO_ROW);
 	w->end = end ? end - 1 : SAMPLE_TOO_DEEP;
@@ -334,6 +336,7 @@ static __always_inline void copy_stack(struct profile_first *f,
 {
 	f->sp = at->sp;
 	f->fp = at->fp;
+	f->lr = at->lr;
 	f->bytes = 0;
 	if (bpf_probe_read_user(f->stack, PROFILE_STACK_BYTES, (void *)at->sp) == 0)
 		f->bytes = PROFILE_STACK_BYTES;
@@ -353,6 +356,7 @@ static __always_inline void walk_program(struct profile_first *f,
 	w.at.pc = BPF_CORE_READ(regs, REGS_PC);
 	w.at.sp = BPF_CORE_READ(regs, REGS_SP);
 	w.at.fp = BPF_CORE_READ(regs, REGS_FP);
+	w.at.lr = BPF_CORE_READ(regs, REGS_LR);
 	if (!w.at.pc || (BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
 		s->end = SAMPLE_NO_PROGRAM;
 		return;
@@ -374,9 +378,9 @@ static __always_inline void walk_program(struct profile_first *f,
 	bpf_loop(SAMPLE_FRAMES_MAX, walk_frame, &w, 0);
 	s->frames = (__u8)w.depth;
 	s->end = (__u8)w.end;
-	if (w.python)
-		(void)walk_python(s, w.python, w.python_base,
-				  BPF_CORE_READ(task, thread.fsbase));
+	__u64 self = TASK_THREAD_SELF(task);
+	if (w.python && self)
+		(void)walk_python(s, w.python, w.python_base, self);
 }
 
 /* The first section, since a kernel that refuses one of them refuses this: before it

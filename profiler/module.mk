@@ -2,7 +2,7 @@
 
 # libprofiler: ceems-profiler without its main, for tests
 PROTOC_C ?= $(shell command -v protoc-c 2>/dev/null)
-HAVE_PROFILER := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf),$(HAVE_CURL),$(HAVE_ZLIB),$(call have,libprotobuf-c),$(PROTOC_C)))
+HAVE_PROFILER := $(if $(filter x86_64% aarch64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf),$(HAVE_CURL),$(HAVE_ZLIB),$(call have,libprotobuf-c),$(PROTOC_C)))
 ifneq ($(HAVE_PROFILER),)
 ARCHIVES += libprofiler
 libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib $(if $(HAVE_LZMA),liblzma)

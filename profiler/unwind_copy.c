@@ -40,7 +40,11 @@ void unwind_copy(const struct tables *t, const struct known_process *k,
 		 const struct profile_first *first, struct profile_sample *ret)
 {
 	struct unwind_place at = {
-		.pc = ret->pcs[ret->kernel_frames], .sp = first->sp, .fp = first->fp};
+		.pc = ret->pcs[ret->kernel_frames],
+		.sp = first->sp,
+		.fp = first->fp,
+		.lr = first->lr,
+	};
 	unsigned n = ret->kernel_frames;
 
 	ret->frames = 0;
@@ -55,10 +59,12 @@ void unwind_copy(const struct tables *t, const struct known_process *k,
 		if (!m)
 			return;
 		const struct unwind_row *row = find_row_of(t, m, pc);
-		ret->end = SAMPLE_NO_ROW;
-		if (!row)
-			return;
-		int end = unwind_step(&at, row, (void *)first); /* it is only read */
+		/* what it gets of first is only read */
+		int end =
+			row ? unwind_step(&at, row, (void *)first) : SAMPLE_NO_ROW + 1;
+		if (end == SAMPLE_NO_ROW + 1 && t->modules[m->module].count &&
+		    unwind_undescribed(&at))
+			end = 0;
 		if (end) {
 			ret->end = (unsigned char)(end - 1);
 			return;

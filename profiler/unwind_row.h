@@ -6,8 +6,10 @@
  * DWARF's call frame information says (DWARF 5, 6.4), cut down to what compilers use,
  * so that a kernel program can follow it. Read by bpf/profile.bpf.c, too: no libc here.
  *
- * The canonical frame address (CFA) is the stack pointer of the caller. On x86-64 the
- * return address lies in the 8 bytes below it. Offsets are in words of 8 bytes. */
+ * The canonical frame address (CFA) is the stack pointer of the caller. Offsets are in
+ * words of 8 bytes. On x86-64 the return address lies in the 8 bytes below the CFA. On
+ * arm64 it is in the link register until a function saves it: behind the frame pointer,
+ * or alone. */
 
 enum unwind_cfa {
 	UNWIND_CFA_UNKNOWN, /* nothing is known, or it is no rule of these */
@@ -21,7 +23,8 @@ enum unwind_cfa {
 enum unwind_fp {
 	UNWIND_FP_SAME,   /* the caller's frame pointer is the present one */
 	UNWIND_FP_AT_CFA, /* it lies at CFA + fp_words */
-	UNWIND_FP_AT_FP   /* it lies at the present frame pointer + fp_words */
+	UNWIND_FP_AT_FP,  /* it lies at the present frame pointer + fp_words */
+	UNWIND_RA_AT_CFA  /* arm64: as SAME, and the return address at CFA + fp_words */
 };
 
 struct unwind_row {
@@ -33,6 +36,9 @@ struct unwind_row {
 
 #define UNWIND_RULE(cfa, fp) ((unsigned char)((cfa) | (fp) << 4))
 #define UNWIND_RULE_CFA(rule) ((rule)&15)
-#define UNWIND_RULE_FP(rule) ((rule) >> 4)
+#define UNWIND_RULE_FP(rule) ((rule) >> 4 & 7)
+/* arm64, where a large frame has them at its other end: fp_words are from the register
+ * on that the CFA is made of */
+#define UNWIND_FROM_REGISTER 0x80
 
 #endif

@@ -13,9 +13,18 @@
 
 #include "lib/cleanup.h"
 
-/* x86-64 psABI, figure 3.36 */
-enum { REG_FP = 6, REG_SP = 7, REG_RA = 16 };
-enum { WORD = 8, ALIGNED = 64 };
+enum { WORD = 8, ALIGNED = 64, REG_MAX = 31 };
+
+/* The numbers that DWARF has for the frame pointer, the stack pointer and what has the
+ * return address */
+struct registers {
+	unsigned machine; /* e_machine */
+	int fp, sp, ra;
+};
+static const struct registers known_registers[] = {
+	{EM_X86_64, 6, 7, 16},    /* psABI, figure 3.36 */
+	{EM_AARCH64, 29, 31, 30}, /* aadwarf64, 4.1 */
+};
 
 /* ---- rules ----------------------------------------------------------------------- */
 
@@ -28,7 +37,7 @@ static int base_of(const Dwarf_Op *op, int64_t *offset)
 	}
 	if (op->atom == DW_OP_bregx) {
 		*offset = (int64_t)op->number2;
-		return op->number <= REG_RA ? (int)op->number : -1;
+		return op->number <= REG_MAX ? (int)op->number : -1;
 	}
 	return -1;
 }
@@ -55,7 +64,8 @@ static bool is_plt(const Dwarf_Op *ops, size_t count)
 	return true;
 }
 
-static enum unwind_cfa cfa_rule(Dwarf_Frame *frame, int64_t *words)
+static enum unwind_cfa cfa_rule(Dwarf_Frame *frame, const struct registers *r,
+				int64_t *words)
 {
 	Dwarf_Op *ops = NULL;
 	size_t count = 0;
@@ -64,74 +74,106 @@ static enum unwind_cfa cfa_rule(Dwarf_Frame *frame, int64_t *words)
 	*words = 0;
 	if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0)
 		return UNWIND_CFA_UNKNOWN;
-	if (is_plt(ops, count))
+	if (r->machine == EM_X86_64 && is_plt(ops, count))
 		return UNWIND_CFA_PLT;
 	int base = base_of(&ops[0], &offset);
 	if (!words_of(offset, SHRT_MIN, SHRT_MAX, words))
 		return UNWIND_CFA_UNKNOWN;
-	if (count == 1 && base == REG_SP)
+	if (count == 1 && base == r->sp)
 		return UNWIND_CFA_SP;
-	if (count == 1 && base == REG_FP)
+	if (count == 1 && base == r->fp)
 		return UNWIND_CFA_FP;
-	if (count == 2 && base == REG_FP && ops[1].atom == DW_OP_deref)
+	if (count == 2 && base == r->fp && ops[1].atom == DW_OP_deref)
 		return UNWIND_CFA_AT_FP;
 	return UNWIND_CFA_UNKNOWN;
 }
 
+/* Whether a register's old value lies at CFA + words. */
+static bool is_at_cfa(const Dwarf_Op *ops, size_t count, int64_t *words)
+{
+	return (count == 1 || (count == 2 && ops[1].atom == DW_OP_plus_uconst)) &&
+	       ops[0].atom == DW_OP_call_frame_cfa &&
+	       words_of(count == 2 ? (int64_t)ops[1].number : 0, -(SHRT_MAX + 1ll) * 2,
+			SHRT_MAX, words);
+}
+
 /* -1: none of ours */
-static int fp_rule(Dwarf_Frame *frame, int64_t *words)
+static int fp_rule(Dwarf_Frame *frame, const struct registers *r, int64_t *words)
 {
 	Dwarf_Op memory[3], *ops = NULL;
 	size_t count = 0;
 	int64_t offset = 0;
 
 	*words = 0;
-	if (dwarf_frame_register(frame, REG_FP, memory, &ops, &count) != 0)
+	if (dwarf_frame_register(frame, r->fp, memory, &ops, &count) != 0)
 		return -1;
 	if (count == 0) /* the same value, or one that nobody needs */
 		return UNWIND_FP_SAME;
 	/* an expression may use the CFA, which comes first; compilers use the register
 	 */
-	if (count == 2 && base_of(&ops[1], &offset) == REG_FP &&
+	if (count == 2 && base_of(&ops[1], &offset) == r->fp &&
 	    words_of(offset, SCHAR_MIN, SCHAR_MAX, words))
 		return UNWIND_FP_AT_FP;
-	if (ops[0].atom == DW_OP_call_frame_cfa &&
-	    (count == 1 || (count == 2 && ops[1].atom == DW_OP_plus_uconst)))
-		return words_of(count == 2 ? (int64_t)ops[1].number : 0, SCHAR_MIN,
-				SCHAR_MAX, words)
-			       ? UNWIND_FP_AT_CFA
-			       : -1;
-	return -1;
+	return is_at_cfa(ops, count, words) ? UNWIND_FP_AT_CFA : -1;
 }
 
-/* The ABI marks the outermost frame by a return address that is undefined; 1: it is
- * where x86-64 has it, 0: elsewhere. */
-static int ra_rule(Dwarf_Frame *frame, bool *outermost)
+enum return_address { RA_UNKNOWN, RA_NONE, RA_IN_REGISTER, RA_AT_CFA };
+
+/* The ABI marks the outermost frame by a return address that is undefined. */
+static enum return_address ra_rule(Dwarf_Frame *frame, const struct registers *r,
+				   int64_t *words)
 {
 	Dwarf_Op memory[3], *ops = NULL;
 	size_t count = 0;
 
-	*outermost = false;
-	if (dwarf_frame_register(frame, REG_RA, memory, &ops, &count) != 0)
-		return 0;
-	*outermost = count == 0 && ops == memory;
-	return count == 2 && ops[0].atom == DW_OP_call_frame_cfa &&
-	       ops[1].atom == DW_OP_plus_uconst && (int64_t)ops[1].number == -WORD;
+	*words = 0;
+	if (dwarf_frame_register(frame, r->ra, memory, &ops, &count) != 0)
+		return RA_UNKNOWN;
+	if (count == 0)
+		return ops == memory ? RA_NONE : RA_IN_REGISTER;
+	return is_at_cfa(ops, count, words) ? RA_AT_CFA : RA_UNKNOWN;
 }
 
-static void read_rule(Dwarf_Frame *frame, struct unwind_row *row)
+/* A row's rule of frame pointer and return address, where it can say them; words of the
+ * register that lies lower; -1: it cannot */
+static int join_rules(unsigned machine, int fp, enum return_address ra,
+		      int64_t ra_words, int64_t *words)
 {
-	int64_t cfa_words = 0, fp_words = 0;
-	bool outermost = false;
-	enum unwind_cfa cfa = cfa_rule(frame, &cfa_words);
-	int fp = fp_rule(frame, &fp_words), ra = ra_rule(frame, &outermost);
+	if (machine == EM_X86_64)
+		return ra == RA_AT_CFA && ra_words == -1 ? fp : -1;
+	if (fp == UNWIND_FP_AT_CFA)
+		return ra == RA_AT_CFA && ra_words == *words + 1 ? fp : -1;
+	if (fp != UNWIND_FP_SAME || ra != RA_AT_CFA)
+		return fp == UNWIND_FP_SAME && ra == RA_IN_REGISTER ? fp : -1;
+	*words = ra_words;
+	return UNWIND_RA_AT_CFA;
+}
 
-	if (outermost) {
+static bool fits_row(int64_t words)
+{
+	return words >= SCHAR_MIN && words <= SCHAR_MAX;
+}
+
+static void read_rule(Dwarf_Frame *frame, const struct registers *r,
+		      struct unwind_row *row)
+{
+	int64_t cfa_words = 0, words = 0, ra_words = 0;
+	enum unwind_cfa cfa = cfa_rule(frame, r, &cfa_words);
+	enum return_address ra = ra_rule(frame, r, &ra_words);
+	int fp = fp_rule(frame, r, &words);
+	unsigned from = 0;
+
+	fp = join_rules(r->machine, fp, ra, ra_words, &words);
+	if (!fits_row(words) && r->machine == EM_AARCH64) {
+		words += cfa_words;
+		from = UNWIND_FROM_REGISTER;
+	}
+	if (ra == RA_NONE) {
 		row->rule = UNWIND_RULE(UNWIND_CFA_END, 0);
-	} else if (cfa != UNWIND_CFA_UNKNOWN && fp >= 0 && ra) {
-		row->rule = UNWIND_RULE(cfa, (unsigned)fp);
+	} else if (cfa != UNWIND_CFA_UNKNOWN && fp >= 0 && fits_row(words)) {
+		row->rule = (unsigned char)(UNWIND_RULE(cfa, (unsigned)fp) | from);
 		row->cfa_words = (short)cfa_words;
-		row->fp_words = (signed char)fp_words;
+		row->fp_words = (signed char)words;
 	}
 }
 
@@ -164,7 +206,7 @@ static int add_row(struct unwind_table *t, size_t most, const struct unwind_row 
 
 /* The rows of the function at *pc, which ends below next; *pc is where it ends. */
 static int add_function(struct unwind_table *t, size_t most, Dwarf_CFI *cfi,
-			Dwarf_Addr next, Dwarf_Addr *pc)
+			const struct registers *r, Dwarf_Addr next, Dwarf_Addr *pc)
 {
 	Dwarf_Addr from = 0, to = 0;
 	int rc = 0;
@@ -176,7 +218,7 @@ static int add_function(struct unwind_table *t, size_t most, Dwarf_CFI *cfi,
 			break;
 		if (dwarf_frame_info(frame, &from, &to, NULL) >= 0 && to > *pc &&
 		    to <= UINT32_MAX) {
-			read_rule(frame, &row);
+			read_rule(frame, r, &row);
 			t->refused += row.rule == 0;
 			rc = add_row(t, most, &row);
 			*pc = to;
@@ -192,6 +234,7 @@ static int add_function(struct unwind_table *t, size_t most, Dwarf_CFI *cfi,
 
 /* Where the functions begin that .eh_frame describes (LSB, exception frames, 10.6.1) */
 struct frames {
+	const struct registers *registers;
 	Elf_Data *data;
 	const unsigned char *ident;
 	GElf_Addr address; /* of data in the program */
@@ -323,7 +366,7 @@ static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 		if (f->starts[i] < pc)
 			continue; /* described twice */
 		pc = f->starts[i];
-		rc = add_function(t, most, cfi, next, &pc);
+		rc = add_function(t, most, cfi, f->registers, next, &pc);
 		t->frames++;
 		/* the gap is code that nobody describes, if it is no alignment */
 		if (rc == 0 && (next < pc || next - pc >= ALIGNED))
@@ -335,12 +378,19 @@ static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 	return rc < 0 ? err_set(err, rc, "%s", strerror(-rc)) : 0;
 }
 
-static bool is_x86_64(Elf *elf)
+static const struct registers *find_registers(Elf *elf)
 {
 	GElf_Ehdr head;
 
-	return elf && elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &head) &&
-	       head.e_machine == EM_X86_64 && head.e_ident[EI_CLASS] == ELFCLASS64;
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &head) ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64)
+		return NULL;
+	for (size_t i = 0; i < sizeof(known_registers) / sizeof(known_registers[0]);
+	     i++) {
+		if (known_registers[i].machine == head.e_machine)
+			return &known_registers[i];
+	}
+	return NULL;
 }
 
 int unwind_table_read(int fd, size_t most, struct unwind_table *ret, struct err *err)
@@ -350,8 +400,10 @@ int unwind_table_read(int fd, size_t most, struct unwind_table *ret, struct err 
 	*ret = (struct unwind_table){0};
 	(void)elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	int rc = is_x86_64(elf) ? find_eh_frame(elf, &frames, err)
-				: err_set(err, -ENOEXEC, "no ELF file of x86-64");
+	frames.registers = find_registers(elf);
+	int rc = frames.registers
+			 ? find_eh_frame(elf, &frames, err)
+			 : err_set(err, -ENOEXEC, "no ELF file of x86-64 or arm64");
 	if (rc == 0)
 		rc = add_functions(ret, most, elf, &frames, err);
 	if (rc < 0)

@@ -8,7 +8,7 @@
 #include "lib/err.h"
 #include "profiler/unwind_row.h"
 
-/* The rows of one ELF file (x86-64), made from its .eh_frame by libdw, sorted by
+/* The rows of one ELF file (x86-64, arm64), made from its .eh_frame by libdw, sorted by
  * address and without gaps: where nothing is known stands a row that says so. */
 struct unwind_table {
 	struct unwind_row *rows;

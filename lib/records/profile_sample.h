@@ -153,7 +153,7 @@ _Static_assert(sizeof(struct profile_python) % 8 == 0, "a map's element");
  * that it was in. */
 struct profile_first {
 	struct profile_sample sample;
-	unsigned long long sp, fp;
+	unsigned long long sp, fp, lr;
 	unsigned long long bytes; /* of its stack, from sp on, which are there */
 	unsigned char stack[PROFILE_STACK_BYTES];
 };

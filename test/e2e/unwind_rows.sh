@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The rows by which the profiler follows stacks are what readelf says of the same files.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/unwind_rows" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/unwind_rows" ] || skip_all "the profiler was not built here (libdw-dev)"
 for c in readelf python3; do command -v $c >/dev/null || skip_all "$c is not installed"; done
 cat >"$SCRATCH/a.c" <<'C'
 #include <math.h>
@@ -34,11 +34,11 @@ int main(int argc, char **argv)
 	return 0;
 }
 C
-same() { # what file least
+same() { # what file least [arm64]
 	local got
 	"$BUILD/unwind_rows" "$2" >"$SCRATCH/rows" || { ok "$1" false; return; }
 	LC_ALL=C readelf --debug-dump=frames-interp "$2" >"$SCRATCH/readelf" 2>/dev/null
-	got=$(python3 "$(dirname "$0")/../compare_rows.py" "$SCRATCH/rows" "$SCRATCH/readelf")
+	got=$(python3 "$(dirname "$0")/../compare_rows.py" "$SCRATCH/rows" "$SCRATCH/readelf" $4)
 	is "$1: every row of readelf's is ours" "$(sed 1d <<<"$got")" ""
 	ok "$1: there are rows ($(head -n 1 <<<"$got"))" test "$(head -n 1 <<<"$got")" -ge "$3"
 }
@@ -56,6 +56,15 @@ built clang clang -O3 -mavx2 -fomit-frame-pointer
 same "this shell" "$(readlink -f /proc/$$/exe)" 1000
 libc=$(awk '$2 ~ /x/ && /\/libc\.so\.6$/ { print $6; exit }' /proc/$$/maps)
 same "the C library" "$libc" 10000
+# another processor's: with return addresses that are signed (pointer authentication), too
+if command -v aarch64-linux-gnu-gcc >/dev/null; then
+	for how in -fno-omit-frame-pointer -fomit-frame-pointer "-fomit-frame-pointer -mbranch-protection=standard -static"; do
+		aarch64-linux-gnu-gcc -O3 $how -o "$SCRATCH/arm64" "$SCRATCH/a.c" -lm 2>"$SCRATCH/cc" &&
+			same "arm64, $how" "$SCRATCH/arm64" 20 arm64 || skip "arm64, $how" "$(head -n 1 "$SCRATCH/cc")"
+	done
+else
+	skip "arm64" "gcc-aarch64-linux-gnu is not installed"
+fi
 like "no ELF file is refused" "$("$BUILD/unwind_rows" "$SCRATCH/a.c" 2>&1)" "no ELF file"
 head -c 3000 "$SCRATCH/plain" >"$SCRATCH/cut"
 like "nor is one that is cut" "$("$BUILD/unwind_rows" "$SCRATCH/cut" 2>&1)" "no sections|no .eh_frame"
