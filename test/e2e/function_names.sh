@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Names of functions, also of those that were inlined, are what addr2line says of the same files.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/file_names" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/file_names" ] || skip_all "the profiler was not built here (libdw-dev)"
 for c in addr2line nm objcopy python3 gcc; do command -v $c >/dev/null || skip_all "$c is not installed"; done
 cat >"$SCRATCH/a.c" <<'C'
 #include <math.h>

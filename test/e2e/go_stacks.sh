@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Stacks of a Go program, which has no call frame information, by its frame pointers; a stripped one has its names.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 command -v go >/dev/null || skip_all "go is not installed"
 mkdir -p "$SCRATCH/go"
 cat >"$SCRATCH/go/main.go" <<'G'

@@ -74,6 +74,7 @@ CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_hardware.sh
+CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh

@@ -3,7 +3,7 @@
 # What programs do to their profile: recursion 100000 deep, files that are deleted or replaced as they run,
 # a home that is closed to others, processes that come and go by the thousand.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 have_root || skip_all "not root"
 command -v gcc >/dev/null || skip_all "gcc is not installed"
 if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi

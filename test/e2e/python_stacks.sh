@@ -3,7 +3,7 @@
 # Functions of Python stand in native stacks where the interpreter runs them: each CPython that is here, from 3.9 on.
 # CEEMS_PYTHONS: more of them, beside those of PATH and of pyenv.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 have_root || skip_all "not root"
 if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
 group=$parent/ceems_test_$$

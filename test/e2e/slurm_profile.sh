@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../slurm.sh"
 . "$(dirname "$0")/../port.sh"
 need_slurm
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 mkdir "/sys/fs/cgroup/cpuacct/ceems_test_$$" 2>/dev/null || mkdir "/sys/fs/cgroup/ceems_test_$$" 2>/dev/null || skip_all "no control group can be made here"
 group=$(compgen -G "/sys/fs/cgroup/*ceems_test_$$" || compgen -G "/sys/fs/cgroup/*/ceems_test_$$")
 why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests of which a part runs in a virtual machine.
-vm_guest() { # NAME [options of test/vm/run] -- COMMAND...: runs it there and numbers its results on
+vm_guest() { # NAME [options of test/vm/run] -- COMMAND...: runs it there and numbers its results on (it needs $vm_program)
 	local name=$1 why line rc options=()
 	shift
 	while [ "$1" != -- ]; do options+=("$1"); shift; done
 	shift
 	why=$(test/vm/run possible "${options[@]}") || { skip "$name" "$why"; return; }
-	[ -x "$BUILD/ceemsd" ] || { skip "$name" "ceemsd was not built here"; return; }
+	[ -x "$BUILD/${vm_program:-ceemsd}" ] || { skip "$name" "${vm_program:-ceemsd} was not built here"; return; }
 	# kernel programs are attached by patching instructions, too: see test/vm/run
 	for _ in 1 2 3; do
 		test/vm/run "${options[@]}" --timeout=560 "$@" >"$SCRATCH/out"

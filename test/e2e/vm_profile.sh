@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Profiles on arm64: an emulated processor that signs return addresses (pointer authentication), and programs without frame
+# pointers, some of which have it do so. What is here builds them.
+# timeout 900
+# alone
+. "$(dirname "$0")/../tap.sh"
+. test/vm/lines.sh
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev, libprotobuf-c-dev)"
+why=$(test/vm/run possible --arm64) || skip_all "$why"
+export BUILD=$BUILD/arm64
+test/vm/sysroot build "$BUILD" ceems-profiler ceems-opener >"$SCRATCH/build" 2>&1
+is "the profiler can be built for arm64" "$? $(grep -c error "$SCRATCH/build")" "0 0"
+sed 's/^/# /' "$SCRATCH/build" | grep -i 'error\|warning' | head -20
+mkdir -p "$BUILD/stacks"
+built() { # name options...: one function, one name
+	aarch64-linux-gnu-gcc -O3 -fno-inline -fno-ipa-cp -fno-ipa-sra "${@:2}" -o "$BUILD/stacks/$1" test/stacks.c -lm
+}
+ok "so can programs" built pointers -fno-omit-frame-pointer && ok "without frame pointers" built no_pointers -fomit-frame-pointer &&
+	ok "with signed return addresses" built signed -fomit-frame-pointer -mbranch-protection=standard &&
+	ok "all of it in one file" built static -fomit-frame-pointer -mbranch-protection=standard -static
+vm_program=ceems-profiler
+vm_guest "arm64" --arm64 --qemu=-cpu --qemu=max,pauth-impdef=on -- test/vm/profile_guest.sh
+tap_done
