@@ -3,6 +3,7 @@
 # The guest's part of test/e2e/vm_systemd.sh: what make install has put into the folder $1, as
 # services of a real systemd with all that their units forbid.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/vm/init.sh"
 cp -a "$1/usr/." /usr/ && cp -a "$1/etc/." /etc/ || exit 1
 systemd-sysusers /usr/lib/sysusers.d/ceems.conf
 mkdir -p /var/spool/ceems /var/lib/ceems
@@ -11,26 +12,12 @@ printf 'aggregator:\n  url: [http://127.0.0.1:9020]\nship.spool:\n  - /var/spool
 [ ! -x /usr/sbin/ceems-opener ] || echo 'collector.ebpf: true' >>/etc/ceems/ceemsd.yaml
 getent passwd slurm >/dev/null || useradd -r slurm
 systemd-tmpfiles --create /usr/lib/tmpfiles.d/ceems.conf /usr/lib/tmpfiles.d/ceems-jobcomp.conf
-rm -f /etc/systemd/system/*.wants/* # what this machine starts is its own affair
-units=/run/systemd/system
-mkdir -p "$units" /var/log/ceems
-chmod 1777 /var/log/ceems
+init_prepare
 for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 	mkdir -p "$units/$s.service.d"
 	printf '[Service]\nStandardOutput=append:/var/log/ceems/%s\nStandardError=append:/var/log/ceems/%s\n' $s $s >"$units/$s.service.d/log.conf"
 done
-printf '[Unit]\nDescription=nothing but what is asked for\n' >"$units/quiet.target"
-for s in systemd-udevd.service systemd-udev-trigger.service systemd-journal-flush.service systemd-timesyncd.service systemd-update-utmp.service; do ln -s /dev/null "$units/$s"; done
-
-# systemd is the first process of a namespace of its own
-unshare --fork --pid --mount-proc --kill-child env container=ceems /lib/systemd/systemd --system --unit=quiet.target --show-status=no >/var/log/ceems/systemd 2>&1 &
-holder=$!
-disown $holder
-test_cleanup() { kill -9 "$holder"; }
-init() { pgrep -P "$holder" | head -1; }
-inside() { nsenter -t "$(init)" -p -m -r -w env SYSTEMD_PAGER= SYSTEMD_COLORS=0 "$@"; }
-booted() { inside systemctl is-active quiet.target; }
-ok "systemd is there" wait_for 90 booted
+init_start
 state() { inside systemctl show -P "$2" "$1.service"; }
 get() { # port path: status, then body
 	local line
