@@ -23,7 +23,7 @@ if [ "${1:-}" != inside ]; then
 fi
 . "$TOP/test/libvirt.sh"
 cd "$SCRATCH" || exit 1
-mkdir -p lv && ln -s /run/libvirt lv/sock
+mkdir -p lv /run/ceems && ln -s /run/libvirt lv/sock && ln -s /run/ceems run
 ok "libvirtd answers" wait_for 60 v list || { tail -n 3 /var/log/ceems/lv | sed 's/^/# /'; tap_done; }
 domain 1 "$word-a.b" # a dot, and a dash that systemd escapes
 ebpf=()
@@ -59,9 +59,21 @@ kill $lv_pid
 wait_for 60 is_gone $lv_pid
 ln -s libvirt-sock-ro /run/libvirt/virtqemud-sock-ro
 : >adapter-run.log
-"$lv" --libvirt.uri='qemu:///system?mode=direct' --path.rundir="$SCRATCH/run" >adapter-run.log 2>&1 </dev/null &
-started $!
-ok "virtqemud's socket is found" wait_for 60 grep -q 'connected, 1 domains' adapter-run.log || sed 's/^/# /' adapter-run.log
+# and now as a service, with all that its unit forbids
+units=/run/systemd/system
+mkdir -p $units/ceems-libvirt.service.d
+sed "s,@sbindir@,$BUILD," "$TOP/contrib/packaging/systemd/ceems-libvirt.service.in" >$units/ceems-libvirt.service
+cat >$units/ceems-libvirt.service.d/lab.conf <<END
+[Service]
+Environment=CEEMS_LIBVIRT_URI=qemu:///system?mode=direct
+StandardError=append:$SCRATCH/adapter-run.log
+END
+systemctl daemon-reload
+ok "ceems-libvirt starts as it is packaged" systemctl start ceems-libvirt
+ok "virtqemud's socket is found inside its fence" wait_for 60 grep -q 'connected, 1 domains' adapter-run.log || sed 's/^/# /' adapter-run.log
+systemctl kill --signal=KILL --kill-whom=main ceems-libvirt
+again() { [ "$(grep -c 'connected, 1 domains' adapter-run.log) $(systemctl show -P NRestarts ceems-libvirt)" = "2 1" ]; }
+ok "killed without a word, it is started again" wait_for 60 again || sed 's/^/# /' adapter-run.log
 is "the domain is the unit that it was" "$(scrape; value ceems_compute_units libvirt) $(value ceems_steps_started_total libvirt)" "1 1"
 last=$(used)
 ok "it ends" v destroy "$(uuid 1)"
