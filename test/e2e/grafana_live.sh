@@ -5,7 +5,9 @@
 # another user and for an operator.
 #   CEEMS_GRAFANA_HOME     its folder, with bin/grafana, conf and public (a package's: /usr/share/grafana)
 #   CEEMS_GRAFANA_PLUGINS  with yesoreyeram-infinity-datasource (a package's: /var/lib/grafana/plugins)
+#   CEEMS_PYROSCOPE        Pyroscope's program; without it questions about profiles end behind the load balancer
 . "$(dirname "$0")/../tap.sh"
+. test/pyroscope.sh
 home=${CEEMS_GRAFANA_HOME:-/usr/share/grafana}
 plugins=${CEEMS_GRAFANA_PLUGINS:-/var/lib/grafana/plugins}
 [ -x "$home/bin/grafana" ] || skip_all "no Grafana in $home: CEEMS_GRAFANA_HOME names its folder"
@@ -39,6 +41,23 @@ sed 's/^/# /' "$SCRATCH/page" | tail -n 12
 [ "$tap_failed" = 0 ] || tap_done
 . "$SCRATCH/build/demo/demo.env"
 
+# ---- a profile of each user's job, from a node's spool by a courier to Pyroscope
+make_profiles() {
+	local at unit
+	at=$((begin * 1000000000))
+	printf '%s\n' "_start;main;heat::advance;heat::relax 300" '_start;main;heat::advance;MPI_Waitall 100' |
+		python3 test/fake/pprof_make.py $at 15000000000 10000000 >"$SCRATCH/profile.gz" || return
+	for unit in "$DEMO_JOB_A" "$DEMO_JOB_B"; do
+		echo "$at $((at + 15000000000)) 400 $SCRATCH/profile.gz service_name=$unit uuid=$unit cluster=ceemsrig hostname=$(hostname) manager=slurm step=0 rank=0"
+	done | "$BUILD/profile_put" "$SCRATCH/profiles" && mkdir -m 700 "$SCRATCH/reports" &&
+		timeout 60 "$BUILD/ceems-courier" --once --profiles.url="$PYROSCOPE_URL" --profiles.spool="$SCRATCH/profiles" --ship.spool="$SCRATCH/reports" >"$SCRATCH/courier.log" 2>&1
+}
+profiles_url=http://127.0.0.1:$(free_port) # nobody is there
+if [ -n "${CEEMS_PYROSCOPE:-}" ]; then
+	ok "Pyroscope starts" pyroscope_start || tail -n 5 "$SCRATCH/pyroscope.log" | sed 's/^/# /'
+	profiles_url=$PYROSCOPE_URL
+	ok "it has profiles of two jobs" make_profiles || sed 's/^/# /' "$SCRATCH/courier.log"
+fi
 cat >"$SCRATCH/lb.yaml" <<-END
 	ceems_lb:
 	  identity: {munge: false, front_ends: ["password:grafana"], front_end_roles: true, munge_socket: "$CEEMS_MUNGE_SOCKET"}
@@ -46,7 +65,7 @@ cat >"$SCRATCH/lb.yaml" <<-END
 	  backends:
 	    - id: ceemsrig
 	      tsdb: [{web: {url: "$PROMETHEUS_URL"}}]
-	      pyroscope: [{web: {url: "http://127.0.0.1:$(free_port)"}}]
+	      pyroscope: [{web: {url: "$profiles_url"}}]
 	ceems_api_server:
 	  web: {url: "$API_URL", munge: true}
 END
@@ -160,9 +179,11 @@ lacking() { # FILE: of "page|title|refs" on stdin those without a value
 			$r | split("") | map(select(IN($have[]) | not)) | if length > 0 then "\($p)|\($t)|\(join(""))" else empty end' "$SCRATCH/$1"
 	done
 }
-# Pyroscope is not here: what was proved for it ends as an error of the server behind
+# where Pyroscope is not here, what was proved for it ends as an error of the server behind
+fails='.error != ""'
+[ -n "${PYROSCOPE_URL:-}" ] || fails+=' and .kind != "profiles"'
 is "the owner is refused nothing on users' pages ($(number owner) questions)" \
-	"$(those owner '(.error != "" and .kind != "profiles") or (.error | test("not yours|not allowed|forbidden|operators"))')" ""
+	"$(those owner "($fails) or"' (.error | test("not yours|not allowed|forbidden|operators"))')" ""
 is "and sees data where data must be" "$(lacking owner <<-'END'
 	ceems-my-jobs|Jobs|A
 	ceems-my-jobs|Time|A
@@ -194,7 +215,7 @@ ok "but sees what is its own" [ -z "$(lacking other <<<'ceems-my-jobs|Jobs|A')" 
 is "the API refuses what is asked about the job by its name" "$(those other '.page == "ceems-job" and (.title | IN("CPU", "Peak memory", "Energy as measured", "Emissions")) and .kind == "api" and (.error | test("404") | not)')" ""
 is "each question about the job itself is refused with words" "$(those other '(.kind | IN("prometheus", "profiles", "labels")) and (.error | test("unit '"$job"' is not yours") | not)')" ""
 is "an operator is refused nothing on operators' pages ($(number operator) questions)" \
-	"$(those operator '(.error != "" and .kind != "profiles") or (.error | test("not yours|not allowed|forbidden|operators"))')" ""
+	"$(those operator "($fails) or"' (.error | test("not yours|not allowed|forbidden|operators"))')" ""
 is "and sees data where data must be" "$(lacking operator <<-'END'
 	ceems-op-cluster|Power|AC
 	ceems-op-cluster|Charged to units|A
@@ -215,6 +236,15 @@ is "and sees data where data must be" "$(lacking operator <<-'END'
 	ceems-op-units|Units|A
 END
 )" ""
+if [ -n "${PYROSCOPE_URL:-}" ]; then
+	flame() { jq -rs '[.[] | select(.title == "CPU time by function" and (.page | IN("ceems-job", "ceems-op-unit")) and (.text | test("heat::relax"))) | .page] | join(" ")' "$SCRATCH/$1"; }
+	is "the owner's flame graph has the job's functions" "$(flame owner)" ceems-job
+	is "an operator's as well" "$(flame operator)" ceems-op-unit
+	is "another user's flame graphs have none" "$(flame other)$(flame user-operators)" ""
+	like "and say why" "$(jq -r 'select(.title == "CPU time by function" and .page == "ceems-job") | .error' "$SCRATCH/other")" "unit $job is not yours"
+else
+	skip "flame graphs" "no Pyroscope: CEEMS_PYROSCOPE names its program"
+fi
 is "a user sees nothing on operators' pages but refusals" "$(those user-operators '.values > 0 and (.title | IN("Emission factors", "$provider") | not)')" ""
 is "each with words" "$(those user-operators '.error == "" and (.title | IN("Emission factors", "$provider") | not)')" ""
 tap_done

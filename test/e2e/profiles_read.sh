@@ -1,17 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A profile's whole way: from a node's spool through courier and aggregator to the store, and
-# back through the load balancer to its owner, by MUNGE, and to nobody else. The store is a
-# stand-in, since Pyroscope is no package; with CEEMS_TEST_PYROSCOPE=http://HOST:PORT it is the
-# Pyroscope there.
+# back through the load balancer to its owner, by MUNGE, and to nobody else. The store is the
+# Pyroscope that CEEMS_PYROSCOPE names, else a stand-in (Debian has no package).
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/pyroscope.sh"
 . "$TOP/test/munge.sh"
 . "$TOP/test/aggregator.sh"
 for p in ceems-courier ceems_lb cacct; do [ -x "$BUILD/$p" ] || skip_all "$p was not built here"; done
 have_munge "$agg" && have_munge "$BUILD/cacct" || skip_all "needs root, munged and libmunge"
 munge_start || skip_all "munged does not start"
-store=$CEEMS_TEST_PYROSCOPE
-if [ -z "$store" ]; then
+if [ -n "${CEEMS_PYROSCOPE:-}" ]; then
+	pyroscope_start || { ok "Pyroscope starts" false; tail -n 20 "$SCRATCH/pyroscope.log" | sed 's/^/# /'; tap_done; }
+	echo "# Pyroscope $("$CEEMS_PYROSCOPE" -version 2>&1 | sed -n 's/.*version \([^ ,]*\).*/\1/p' | head -n 1)"
+	store=$PYROSCOPE_URL
+else
 	port=$(free_port)
 	echo 200 >control
 	: >store.log
