@@ -91,6 +91,9 @@ static void path(const char *text, size_t len)
 	copy[len] = '\0';
 	must(cgroup_step_len(text, len) <= len);
 	must(cgroup_job_len(text, len) <= cgroup_step_len(text, len));
+	size_t unit_len = cgroup_machine_or_pod_len(text, len);
+	must(unit_len <= len);
+	must(!unit_len || cgroup_machine_or_pod_len(text, unit_len) == unit_len);
 	if (cgroup_slurm_node(copy, node, sizeof(node)))
 		must(memchr(node, '\0', sizeof(node)) != NULL);
 	if (cgroup_path_ok(text, len))

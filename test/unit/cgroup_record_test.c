@@ -110,6 +110,41 @@ static void record_flags_a_path_that_is_too_long(void **state)
 	assert_true(r.flags & RECORD_CUT);
 }
 
+static size_t unit_len(const char *path)
+{
+	return cgroup_machine_or_pod_len(path, strlen(path));
+}
+
+static void path_of_a_machine_or_pod_is_cut_out_of_any_below(void **state)
+{
+	(void)state;
+	static const char *const units[] = {
+		"/machine/qemu-1-a.libvirt-qemu",
+		"/machine/lxc-68-a.libvirt-lxc",
+		"/machine.slice/machine-qemu\\x2d1\\x2da.scope",
+		"/a/b/machine/qemu-1-a.libvirt-qemu",
+		"/kubepods/burstable/pod3f1d2c7a-0000-4000-8000-000000000001",
+	};
+	char below[256];
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		assert_int_equal(unit_len(units[i]), strlen(units[i]));
+		(void)snprintf(below, sizeof(below), "%s/libvirt/vcpu0", units[i]);
+		assert_int_equal(unit_len(below), strlen(units[i]));
+		(void)snprintf(below, sizeof(below), "/user.slice%s", units[i]);
+		assert_int_equal(unit_len(below), 0);
+		assert_int_equal(unit_len(units[i] + 1), 0); /* no path */
+	}
+	assert_int_equal(unit_len(""), 0);
+	assert_int_equal(unit_len("/"), 0);
+	assert_int_equal(unit_len("/machine"), 0);
+	assert_int_equal(unit_len("/system.slice/qemu-1-a.libvirt-qemu"), 0);
+	char deep[128] = "";
+	for (size_t i = 0; i < 40; i++)
+		memcpy(deep + 2 * i, "/a", 3);
+	memcpy(deep + 80, "/machine/qemu-1-a", sizeof("/machine/qemu-1-a"));
+	assert_int_equal(unit_len(deep), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +153,7 @@ int main(void)
 		cmocka_unit_test(record_gets_the_step_path_of_v2),
 		cmocka_unit_test(record_ignores_what_is_not_slurms),
 		cmocka_unit_test(record_flags_a_path_that_is_too_long),
+		cmocka_unit_test(path_of_a_machine_or_pod_is_cut_out_of_any_below),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
