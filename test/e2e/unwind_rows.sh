@@ -58,9 +58,11 @@ libc=$(awk '$2 ~ /x/ && /\/libc\.so\.6$/ { print $6; exit }' /proc/$$/maps)
 same "the C library" "$libc" 10000
 # another processor's: with return addresses that are signed (pointer authentication), too
 if command -v aarch64-linux-gnu-gcc >/dev/null; then
-	for how in -fno-omit-frame-pointer -fomit-frame-pointer "-fomit-frame-pointer -mbranch-protection=standard -static"; do
-		aarch64-linux-gnu-gcc -O3 $how -o "$SCRATCH/arm64" "$SCRATCH/a.c" -lm 2>"$SCRATCH/cc" &&
-			same "arm64, $how" "$SCRATCH/arm64" 20 arm64 || skip "arm64, $how" "$(head -n 1 "$SCRATCH/cc")"
+	signed="-fomit-frame-pointer -mbranch-protection=standard"
+	for how in "aarch64-linux-gnu-gcc -fno-omit-frame-pointer" "aarch64-linux-gnu-gcc -fomit-frame-pointer" "aarch64-linux-gnu-gcc $signed -static" \
+		"clang --target=aarch64-linux-gnu $signed"; do
+		$how -O3 -o "$SCRATCH/arm64" "$SCRATCH/a.c" -lm 2>"$SCRATCH/cc" || { skip "$how" "$(head -n 1 "$SCRATCH/cc")"; continue; }
+		same "$how" "$SCRATCH/arm64" 15 arm64
 	done
 else
 	skip "arm64" "gcc-aarch64-linux-gnu is not installed"

@@ -12,13 +12,16 @@ export BUILD=$BUILD/arm64
 test/vm/sysroot build "$BUILD" ceems-profiler ceems-opener >"$SCRATCH/build" 2>&1
 is "the profiler can be built for arm64" "$? $(grep -c error "$SCRATCH/build")" "0 0"
 sed 's/^/# /' "$SCRATCH/build" | grep -i 'error\|warning' | head -20
-mkdir -p "$BUILD/stacks"
-built() { # name options...: one function, one name
-	aarch64-linux-gnu-gcc -O3 -fno-inline -fno-ipa-cp -fno-ipa-sra "${@:2}" -o "$BUILD/stacks/$1" test/stacks.c -lm
+rm -rf "$BUILD/stacks"
+mkdir "$BUILD/stacks"
+built() { # name compiler...
+	"${@:2}" -O3 -fno-inline -o "$BUILD/stacks/$1" test/stacks.c -lm
 }
-ok "so can programs" built pointers -fno-omit-frame-pointer && ok "without frame pointers" built no_pointers -fomit-frame-pointer &&
-	ok "with signed return addresses" built signed -fomit-frame-pointer -mbranch-protection=standard &&
-	ok "all of it in one file" built static -fomit-frame-pointer -mbranch-protection=standard -static
+gcc="aarch64-linux-gnu-gcc -fno-ipa-cp -fno-ipa-sra" # one function, one name
+signed="-fomit-frame-pointer -mbranch-protection=standard"
+ok "so can programs" built pointers $gcc -fno-omit-frame-pointer && ok "without frame pointers" built no_pointers $gcc -fomit-frame-pointer &&
+	ok "with signed return addresses" built signed $gcc $signed && ok "all of it in one file" built static $gcc $signed -static
+built clang clang --target=aarch64-linux-gnu $signed 2>"$SCRATCH/cc" || skip "programs of clang" "$(head -n 1 "$SCRATCH/cc")"
 vm_program=ceems-profiler
 vm_guest "arm64" --arm64 --qemu=-cpu --qemu=max,pauth-impdef=on -- test/vm/profile_guest.sh
 tap_done
