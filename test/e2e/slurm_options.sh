@@ -79,7 +79,7 @@ refused() { # what wanted-text command...
 refused "srun --ceems-perf=bogus" '--ceems-perf: "bogus" is not hardware, software, cache or nogpu' srun --ceems-perf=bogus true
 refused "srun --ceems-perf=software," '--ceems-perf: "" is not hardware' srun --ceems-perf=software, true
 refused "salloc --ceems-profile=0" '--ceems-profile: "0" is not a rate in Hz .1-1000.' salloc --ceems-profile=0 true
-refused "sbatch --ceems-report=xml" '--ceems-report: "xml" is not text or json' sbatch --ceems-report=xml "$JOBS/good"
+refused "sbatch --ceems-report=xml" '--ceems-report: "xml" is not text, json or none' sbatch --ceems-report=xml "$JOBS/good"
 refused "#SBATCH --ceems-profile=1001" '--ceems-profile: "1001" is not a rate' sbatch "$JOBS/bad"
 is "none of them became a job" "$(squeue -h -t all -o %A | wc -l)" "$jobs"
 
