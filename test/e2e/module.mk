@@ -159,6 +159,7 @@ CHECKS += test/e2e/slurm_jobcomp.sh
 CHECKS_MORE += test/e2e/slurm_jobcomp_24.sh
 CHECKS += test/e2e/slurm_prep.sh
 CHECKS_MORE += test/e2e/slurm_prep_24.sh
+CHECKS_MORE += test/e2e/slurm_federation.sh test/e2e/slurm_federation_24.sh
 CHECKS += test/e2e/api.sh
 CHECKS_MORE += test/e2e/cacct_slurm.sh
 CHECKS += test/e2e/cacct_slurm_24.sh
