@@ -184,6 +184,7 @@ CHECKS += test/e2e/lb.sh
 CHECKS += test/e2e/certificates.sh
 CHECKS += test/e2e/api_tokens.sh
 CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
+CHECKS_MORE += test/e2e/rotate.sh
 CHECKS += test/e2e/external.sh
 CHECKS += test/e2e/openstack.sh
 CHECKS_MORE += test/e2e/demo_libvirt.sh
