@@ -18,6 +18,7 @@ CHECKS += test/e2e/promtool_golden.sh
 CHECKS_MORE += test/e2e/packages.sh
 CHECKS_MORE += test/e2e/packages_rpm.sh
 CHECKS_MORE += test/e2e/autopkgtest.sh
+CHECKS_MORE += test/e2e/slurm_own.sh
 CHECKS_MORE += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh

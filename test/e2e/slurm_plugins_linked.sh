@@ -8,7 +8,7 @@
 need_slurm
 release=$(slurmd -V | sed -n 's/^slurm[a-z-]* \([0-9.]*\).*/\1/p')
 [ -e "$BUILD/slurm/$release/jobcomp_ceems.so" ] || skip_all "the jobcomp plugin for Slurm $release was not built here"
-tool() { CEEMS_PLUGINS=$SCRATCH/ceems "$SCRATCH/ceems-slurm-plugins" "$@" --slurm-dir="$own" 2>&1; }
+tool() { CEEMS_PLUGINS=$SCRATCH/ceems CEEMS_SLURM_DIR=$SCRATCH/slurm-dir "$SCRATCH/ceems-slurm-plugins" "$@" --slurm-dir="$own" 2>&1; }
 check() { "$BUILD/ceems_tool" check slurm --slurm-conf "$SLURM/slurm.conf" --slurm-version "$release" --ring "$RING" 2>&1; }
 up() { scontrol ping 2>/dev/null | grep -q 'is UP'; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
@@ -53,7 +53,7 @@ on_host() { # NAME SLURMCTLDHOST COMMAND...
 	local name=$1
 	sed "s/^SlurmctldHost=.*/$2/" "$SLURM/slurm.conf" >"$SCRATCH/shared.conf"
 	shift 2
-	SLURM_CONF=$SCRATCH/shared.conf CEEMS_PLUGINS=$SCRATCH/ceems own=$own unshare --uts --pid --fork --mount-proc \
+	SLURM_CONF=$SCRATCH/shared.conf CEEMS_PLUGINS=$SCRATCH/ceems CEEMS_SLURM_DIR=$SCRATCH/slurm-dir own=$own unshare --uts --pid --fork --mount-proc \
 		bash -c 'hostname "$1" && shift && "$@" --slurm-dir="$own" 2>&1' host "$name" "${also[@]}" "$SCRATCH/ceems-slurm-plugins" "$@"
 }
 also=()
