@@ -58,8 +58,10 @@ HAVE_NGHTTP2 := $(call have,libnghttp2)
 HAVE_CMOCKA := $(call have,cmocka)
 HAVE_SQLITE := $(call have,sqlite3)
 HAVE_LZMA := $(call have,liblzma)
-# it has no .pc file
-HAVE_IBERTY := $(shell echo '\#include <libiberty/demangle.h>' | $(CC) -E - >/dev/null 2>&1 && echo 1)
+# those have no .pc file
+have_header = $(shell echo '\#include <$(1)>' | $(CC) -E - >/dev/null 2>&1 && echo 1)
+HAVE_IBERTY := $(call have_header,libiberty/demangle.h)
+HAVE_SPANK := $(call have_header,slurm/spank.h)
 
 # A component switched on by hand must not be left out silently: WITH_DAEMON=yes
 require = $(if $(filter yes,$(WITH_$(1))),$(if $(2),,$(error WITH_$(1)=yes but $(3) is missing)))

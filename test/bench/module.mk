@@ -8,7 +8,7 @@ BENCHES += prep
 BENCHES += profiler
 # report: what --ceems-report adds to a step
 BENCHES += report
-ifneq ($(wildcard /usr/include/slurm/spank.h),)
+ifeq ($(HAVE_SPANK),1)
 BENCH_PROGS += spank_hooks
 BENCHES += spank_hooks
 endif

@@ -75,6 +75,8 @@ CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_hardware.sh
+# other processors
+CHECKS_LONG += test/e2e/cross.sh
 CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
@@ -183,9 +185,9 @@ CHECKS_LONG += test/e2e/migrate_many.sh
 CHECKS += test/e2e/lb.sh
 # who asks and who sends: certificates, Grafana's tokens, each question of one user for another
 CHECKS += test/e2e/certificates.sh
+CHECKS_MORE += test/e2e/rotate.sh
 CHECKS += test/e2e/api_tokens.sh
 CHECKS += test/e2e/api_matrix.sh test/e2e/people.sh
-CHECKS_MORE += test/e2e/rotate.sh
 CHECKS += test/e2e/external.sh
 CHECKS += test/e2e/openstack.sh
 CHECKS_MORE += test/e2e/demo_libvirt.sh

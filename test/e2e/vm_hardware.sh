@@ -9,7 +9,7 @@
 command -v jq >/dev/null || skip_all "jq is not installed"
 [ -x "$BUILD/ceems-opener" ] || skip_all "ceems-opener was not built here (libbpf-dev, clang, bpftool)"
 why=$(test/vm/run possible --arm64) || skip_all "$why"
-test/vm/sysroot build "$BUILD/arm64" ceemsd ceems-opener known_loop >"$SCRATCH/build" 2>&1
+test/vm/sysroot build arm64 "$BUILD/arm64" ceemsd ceems-opener known_loop >"$SCRATCH/build" 2>&1
 is "ceemsd and its opener can be built for arm64" "$? $(grep -c error "$SCRATCH/build")" "0 0"
 sed 's/^/# /' "$SCRATCH/build" | grep -i 'error\|warning' | head -20
 host=$BUILD

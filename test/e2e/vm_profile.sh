@@ -9,7 +9,7 @@
 [ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev, libprotobuf-c-dev)"
 why=$(test/vm/run possible --arm64) || skip_all "$why"
 export BUILD=$BUILD/arm64
-test/vm/sysroot build "$BUILD" ceems-profiler ceems-opener >"$SCRATCH/build" 2>&1
+test/vm/sysroot build arm64 "$BUILD" ceems-profiler ceems-opener >"$SCRATCH/build" 2>&1
 is "the profiler can be built for arm64" "$? $(grep -c error "$SCRATCH/build")" "0 0"
 sed 's/^/# /' "$SCRATCH/build" | grep -i 'error\|warning' | head -20
 rm -rf "$BUILD/stacks"

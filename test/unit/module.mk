@@ -89,7 +89,7 @@ TESTS += report_test
 report_test_SRCS := test/unit/report_test.c spank/report.c
 report_test_LIBS := libbase
 # need slurm/spank.h, not a Slurm
-ifneq ($(wildcard /usr/include/slurm/spank.h),)
+ifeq ($(HAVE_SPANK),1)
 TESTS += spank_test
 TESTS += spank_arm_wait_test
 TESTS += spank_safe_test
