@@ -174,6 +174,7 @@ CHECKS += test/e2e/ceems_tool.sh
 CHECKS += test/e2e/doctor.sh
 CHECKS += test/e2e/api_import.sh
 CHECKS += test/e2e/export.sh
+CHECKS_LONG += test/e2e/export_parquet.sh
 CHECKS_MORE += test/e2e/aggregator_replica.sh
 CHECKS_MORE += test/e2e/slurm_stepmgr.sh
 CHECKS += test/e2e/logins.sh
