@@ -445,44 +445,115 @@ static int apply_stop(struct units_transaction *w, struct err *err)
 	return 0;
 }
 
-/* A part of a step comes at its end, and changes neither counters nor state of its
- * unit. One of a unit that is not here is nobody's. */
+/* The part of the unit in w that runs under this name, UNITS_NONE: none */
+static uint32_t find_running_part(const struct units_transaction *w)
+{
+	struct units *u = w->u;
+	uint32_t s = units_first_step(u, w->ui);
+
+	while (s != UNITS_NONE &&
+	       (steps_get(u, s)->state != UNIT_PART ||
+		strcmp(steps_name(u, s)->command, w->r->command) != 0))
+		s = steps_after(u, s);
+	return s;
+}
+
+static void end_part(struct units_transaction *w, uint64_t ended_ns, bool known)
+{
+	w->step.state = UNIT_ENDED;
+	w->step.lost = known ? STEP_NOT_LOST : STEP_LOST;
+	w->step.cgroup_count = 0; /* nothing is left to be read */
+	w->step.ended_boottime_ns = ended_ns;
+	w->step.left_boottime_ns = w->boottime_ns;
+}
+
+/* Nobody told of its end. */
+static void lose_part(struct units_transaction *w, uint32_t part)
+{
+	struct units_transaction lost = units_transaction_load(
+		w->u, w->r, w->ui, part, w->boottime_ns, w->realtime_ns);
+
+	end_part(&lost, w->boottime_ns, false);
+	units_transaction_commit(&lost);
+}
+
+static int refuse_part(struct units_transaction *w, struct err *err)
+{
+	int rc = say_no_room(w->u, err);
+
+	w->ui = UNITS_NONE;
+	w->node.refused++;
+	units_transaction_commit(w);
+	return rc;
+}
+
+/* One of a unit that is not here is nobody's, and so is one that was told before. */
+static int ignore_part(struct units_transaction *w)
+{
+	w->ui = w->si = UNITS_NONE;
+	w->node.stops_late += w->r->type == RECORD_STEP_STOP;
+	units_transaction_commit(w);
+	return 0;
+}
+
+static void describe_part(struct units_transaction *w)
+{
+	const struct record *r = w->r;
+	bool began = r->began_ns && r->began_ns < r->boottime_ns;
+
+	w->step = (struct step){.state = UNIT_PART,
+				.unit = w->ui,
+				.next = w->unit.first_step,
+				.step = r->step,
+				.started_boottime_ns =
+					began ? r->began_ns : r->boottime_ns};
+	w->unit.first_step = w->si;
+}
+
+static int apply_part_start(struct units_transaction *w, struct err *err)
+{
+	struct units *u = w->u;
+
+	w->ui = find_unit_of(u, w->r, false);
+	if (w->ui == UNITS_NONE || steps_find(u, w->ui, w->r->step) != UNITS_NONE)
+		return ignore_part(w);
+	uint32_t before = find_running_part(w);
+	if (before != UNITS_NONE)
+		lose_part(w, before);
+	w->unit = *units_get(u, w->ui);
+	if (!take_step_slot(w))
+		return refuse_part(w, err);
+	describe_part(w);
+	describe_step(w);
+	units_transaction_commit(w);
+	return 0;
+}
+
+/* A part of a step changes neither counters nor state of its unit. Its start may not
+ * have been told. */
 static int apply_part(struct units_transaction *w, struct err *err)
 {
 	struct units *u = w->u;
 	const struct record *r = w->r;
 
 	w->ui = find_unit_of(u, r, false);
-	if (w->ui == UNITS_NONE || steps_find(u, w->ui, r->step) != UNITS_NONE) {
-		w->ui = UNITS_NONE;
-		w->node.stops_late++;
-		units_transaction_commit(w);
-		return 0;
-	}
+	if (w->ui == UNITS_NONE)
+		return ignore_part(w);
 	w->unit = *units_get(u, w->ui);
-	if (!take_step_slot(w)) {
-		int rc = say_no_room(u, err);
-		w->ui = UNITS_NONE;
-		w->node.refused++;
-		units_transaction_commit(w);
-		return rc;
+	w->si = steps_find(u, w->ui, r->step);
+	if (w->si != UNITS_NONE) {
+		w->step = *steps_get(u, w->si);
+		if (w->step.state != UNIT_PART)
+			return ignore_part(w);
+	} else {
+		if (!take_step_slot(w))
+			return refuse_part(w, err);
+		describe_part(w);
 	}
-	w->step = (struct step){.state = UNIT_ENDED,
-				.unit = w->ui,
-				.next = w->unit.first_step,
-				.step = r->step,
-				.exit_status = r->exit_status,
-				.lost = r->counters.source ? STEP_NOT_LOST : STEP_LOST,
-				.totals = w->counters,
-				.started_boottime_ns =
-					r->began_ns && r->began_ns < r->boottime_ns
-						? r->began_ns
-						: r->boottime_ns,
-				.ended_boottime_ns = r->boottime_ns,
-				.left_boottime_ns = w->boottime_ns};
+	w->step.exit_status = r->exit_status;
+	w->step.totals = w->counters;
 	describe_step(w);
-	w->step.cgroup_count = 0; /* nothing is left to be read */
-	w->unit.first_step = w->si;
+	end_part(w, r->boottime_ns, r->counters.source != COUNTERS_NONE);
 	units_transaction_commit(w);
 	/* its report was written without it */
 	if (unit_report(u, w->ui)->marks & REPORT_FINISHED)
@@ -575,6 +646,8 @@ int units_apply(struct units *u, const struct record *r, uint64_t pos,
 	case RECORD_STEP_STOP:
 		return r->flags & RECORD_PART ? apply_part(&w, err)
 					      : apply_stop(&w, err);
+	case RECORD_PART_START:
+		return apply_part_start(&w, err);
 	case RECORD_HELLO:
 		units_transaction_commit(&w);
 		return 0;

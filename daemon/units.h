@@ -33,7 +33,13 @@ struct unit_totals {
 	uint64_t memory_peak_bytes; /* a maximum, not a sum */
 };
 
-enum unit_state { UNIT_FREE = 0, UNIT_RUNNING = 1, UNIT_ENDED = 2 };
+enum unit_state {
+	UNIT_FREE = 0,
+	UNIT_RUNNING = 1,
+	UNIT_ENDED = 2,
+	UNIT_PART = 3, /* of a step: a part that runs. It has no counters here: whoever
+			  exports it reads its group */
+};
 /* How a unit ended; label "state" of ceems_units_ended_total */
 enum unit_end {
 	UNIT_END_NONE = 0,
@@ -125,7 +131,8 @@ static inline uint32_t step_profile_hz(const struct step *s)
 }
 
 /* Its counters are in those of another step of its unit, too: they do not add up. Such
- * a step is in the table from its end on, and energy is not divided among them. */
+ * a step has them from its end on, and energy is not divided among them. Of a unit one
+ * with the same command runs at a time. */
 static inline bool step_is_part(const struct step *s)
 {
 	return s->flags & RECORD_PART;

@@ -40,10 +40,12 @@ void expire_tombstone_put_done(struct units *u)
 
 /* ---- leaving the table ----------------------------------------------------------- */
 
-/* Whether no further stop record will come */
+/* Whether no further stop record will come; a part that still runs is over with its
+ * unit */
 static bool is_step_settled(const struct step *s)
 {
-	return s->state == UNIT_ENDED && (s->flags & RECORD_LAST);
+	return s->state == UNIT_PART ||
+	       (s->state == UNIT_ENDED && (s->flags & RECORD_LAST));
 }
 
 void expire_step(struct units *u, uint32_t i)

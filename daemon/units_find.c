@@ -98,7 +98,8 @@ uint32_t steps_find_job_path(const struct units *u, const char *path)
 	size_t len = strlen(path);
 	for (uint32_t i = steps_next(u, 0); i != UNITS_NONE; i = steps_next(u, i + 1)) {
 		const struct step *s = &u->steps[i];
-		for (uint32_t c = 0; c < u->places[i].paths; c++) {
+		uint32_t paths = u->places[i].part ? 0 : u->places[i].paths;
+		for (uint32_t c = 0; c < paths; c++) {
 			const char *p = s->cgroups[c].path;
 			if (strncmp(p, path, len) == 0 && p[len] == '/' &&
 			    !strchr(p + len + 1, '/'))

@@ -209,11 +209,13 @@ void store_step_index(struct units *u, uint32_t i, bool on)
 	if (on) {
 		p->hash = fold_hash(step_key(p->unit - 1, s->step));
 		p->paths = store_paths(s);
+		p->part = s->state == UNIT_PART;
 		for (uint32_t c = 0; c < p->paths; c++)
 			p->path_hash[c] = fold_hash(path_key(s->cgroups[c].path));
 	}
 	change(&u->by_step, p->hash, i);
-	for (uint32_t c = 0; c < p->paths; c++)
+	/* a part's group is not looked for: it counts nothing of its own */
+	for (uint32_t c = 0; c < p->paths && !p->part; c++)
 		change(&u->by_path, p->path_hash[c], i);
 }
 

@@ -209,7 +209,8 @@ static bool stops_are_last(const struct units *u, uint32_t i)
 {
 	for (uint32_t s = units_first_step(u, i); s != UNITS_NONE;
 	     s = steps_after(u, s)) {
-		if (!(u->steps[s].flags & RECORD_LAST))
+		if (u->steps[s].state != UNIT_PART &&
+		    !(u->steps[s].flags & RECORD_LAST))
 			return false;
 	}
 	return true;

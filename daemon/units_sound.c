@@ -28,7 +28,7 @@ bool unit_is_sound(const struct units *u, const struct unit *unit)
 
 bool step_is_sound(const struct units *u, const struct step *s)
 {
-	if ((s->state != UNIT_RUNNING && s->state != UNIT_ENDED) ||
+	if (s->state < UNIT_RUNNING || s->state > UNIT_PART ||
 	    s->unit >= u->units_backed || s->cgroup_count > RECORD_CGROUPS_MAX ||
 	    (s->next != UNITS_NONE && s->next >= u->steps_backed))
 		return false;
@@ -94,7 +94,9 @@ void store_mend_step(struct units *u, uint32_t i)
 	struct step_name *name = &u->step_names[i];
 
 	mend_u32(u, &s->state,
-		 links_have(&u->steps_ended, i) ? UNIT_ENDED : UNIT_RUNNING);
+		 links_have(&u->steps_ended, i) ? UNIT_ENDED
+		 : u->places[i].part            ? UNIT_PART
+						: UNIT_RUNNING);
 	mend_u32(u, &s->unit, steps_unit(u, i));
 	mend_u32(u, &s->next, steps_after(u, i));
 	mend_u32(u, &s->cgroup_count, u->places[i].paths);

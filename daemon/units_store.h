@@ -74,6 +74,7 @@ struct links {
 struct step_place {
 	uint32_t unit, next, prev; /* the unit's list of steps; numbers + 1, 0: none */
 	uint32_t hash, paths;
+	bool part; /* runs: state UNIT_PART */
 	uint32_t path_hash[RECORD_CGROUPS_MAX];
 };
 

@@ -4,7 +4,7 @@
 
 #include "daemon/units.h"
 
-/* Sums of counters, for the files of the unit table only. */
+/* Sums of counters. */
 
 /* t becomes the larger of each; user + system stays the exact CPU time. */
 void totals_merge(struct unit_totals *t, const struct unit_totals *r);

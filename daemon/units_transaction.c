@@ -66,7 +66,7 @@ void units_transaction_commit(struct units_transaction *w)
 	}
 	if (w->si != UNITS_NONE)
 		txn_put(u, &u->steps[w->si], &w->step, sizeof(w->step));
-	if (w->step_new)
+	if (w->step_new || (w->si != UNITS_NONE && step_is_part(&w->step)))
 		energy_put_step(u, w->si, &w->step);
 	if (w->step_new || w->named)
 		txn_put(u, &u->step_names[w->si], &w->name, sizeof(w->name));

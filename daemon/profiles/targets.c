@@ -23,7 +23,7 @@ static bool is_wanted_step(const struct unit *unit, const struct step *s,
 {
 	const char *manager = record_manager_name((uint8_t)unit->manager);
 
-	return s->state != UNIT_ENDED && s->cgroup_count &&
+	return s->state == UNIT_RUNNING && s->cgroup_count &&
 	       (!o->profiling_env_vars.count || step_profile_hz(s)) &&
 	       (!*o->targets_manager || strcmp(manager, o->targets_manager) == 0);
 }

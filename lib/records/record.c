@@ -296,7 +296,8 @@ static void put_env(struct tlv_out *o, const struct record *r)
 
 static bool is_step(uint8_t type)
 {
-	return type == RECORD_STEP_START || type == RECORD_STEP_STOP;
+	return type == RECORD_STEP_START || type == RECORD_STEP_STOP ||
+	       type == RECORD_PART_START;
 }
 
 static void put_record_member(struct tlv_out *o, const struct record *r,
@@ -532,7 +533,7 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 
 	if (tlv_open(&in, data, len, &type) < 0)
 		return err_set(err, -EPROTO, "record: cut short (%zu bytes)", len);
-	if (type < RECORD_UNIT_START || type > RECORD_HELLO)
+	if (type < RECORD_UNIT_START || type > RECORD_PART_START)
 		return err_set(err, -EPROTO, "record: unknown type %u", type);
 	record_init(&r, (enum record_type)type, MANAGER_SLURM);
 	while ((rc = tlv_next(&in, &v)) != 0) {
@@ -566,7 +567,8 @@ int record_decode(const void *data, size_t len, struct record *ret, struct err *
 const char *record_type_name(uint8_t type)
 {
 	static const char *const names[] = {"?",          "unit_start", "unit_stop",
-					    "step_start", "step_stop",  "hello"};
+					    "step_start", "step_stop",  "hello",
+					    "part_start"};
 
 	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
 }

@@ -21,7 +21,9 @@ enum record_type {
 	RECORD_UNIT_STOP = 2,
 	RECORD_STEP_START = 3,
 	RECORD_STEP_STOP = 4,
-	RECORD_HELLO = 5, /* an adapter's heartbeat */
+	RECORD_HELLO = 5,      /* an adapter's heartbeat */
+	RECORD_PART_START = 6, /* a part of a step, with RECORD_PART, began_ns and a
+				  command: daemons before it count it as unknown */
 };
 
 enum record_manager { MANAGER_SLURM = 1, MANAGER_LIBVIRT = 2, MANAGER_K8S = 3 };
@@ -120,9 +122,9 @@ enum record_flag {
 	RECORD_RUNNING = 1 << 9, /* start: it ran before the adapter looked; what it has
 				    used by now is not of this moment */
 	RECORD_MILLICPUS = 1 << 10, /* cpus and step_cpus are thousandths */
-	RECORD_PART = 1 << 11, /* STEP_STOP: a part of what another step of the unit
-				  counts, as a container of a pod; told at its end,
-				  with began_ns */
+	RECORD_PART = 1 << 11, /* STEP_STOP, PART_START: a part of what another step of
+				  the unit counts, as a container of a pod, with
+				  began_ns */
 	RECORD_GPU_PAUSE = 1 << 12, /* --ceems-perf: nogpu */
 };
 
