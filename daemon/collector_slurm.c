@@ -16,6 +16,7 @@
 #include "daemon/unit_gpus.h"
 #include "daemon/units.h"
 #include "daemon/units_report.h"
+#include "daemon/units_totals.h"
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -52,6 +53,8 @@ struct job_view {
 struct step_view {
 	uint64_t serial;
 	struct buf labels;
+	struct cgroup_fds *fds;    /* of a part that runs */
+	struct unit_totals totals; /* of a part: never less than before */
 };
 
 struct slurm {
@@ -60,7 +63,7 @@ struct slurm {
 	const char *manager;
 	struct units *units;
 	struct job_view **views;  /* by index; units_capacity() of them */
-	struct step_view **steps; /* the same; NULL without --collector.slurm.steps */
+	struct step_view **steps; /* the same; NULL without --collector.*.steps */
 	uint32_t view_count, step_count;
 	uint64_t generation; /* of the table when views were last swept */
 	bool swept;
@@ -85,6 +88,7 @@ static void step_view_free(struct step_view *v)
 {
 	if (!v)
 		return;
+	cgroup_fds_free(v->fds);
 	buf_done(&v->labels);
 	free(v);
 }
@@ -185,6 +189,12 @@ static void sweep_job_views(struct slurm *s)
 		const struct unit *unit = units_get(u, i);
 		v->replaced =
 			units_find_newest(u, unit->manager, unit->node, unit->id) != i;
+	}
+	for (uint32_t i = 0; i < s->step_count; i++) {
+		if (!s->steps[i] || steps_get(u, i))
+			continue;
+		step_view_free(s->steps[i]);
+		s->steps[i] = NULL;
 	}
 	s->generation = generation;
 	s->swept = true;
@@ -575,7 +585,7 @@ static struct step_view *step_view_of(struct slurm *s, uint32_t i,
 				      const struct step *step, const struct unit *unit)
 {
 	struct step_view *v = s->steps[i];
-	char name[16];
+	char number[16];
 
 	if (v && v->serial == step_serial(s->units, i))
 		return v;
@@ -584,22 +594,25 @@ static struct step_view *step_view_of(struct slurm *s, uint32_t i,
 	if (!v)
 		return NULL;
 	v->serial = step_serial(s->units, i);
+	cgroup_fds_free(v->fds);
+	v->fds = NULL;
+	v->totals = (struct unit_totals){0};
 	buf_reset(&v->labels);
 	const struct prom_label labels[] = {
 		{"manager", s->manager},
 		{"hostname", s->env->hostname},
 		{"cgrouphostname", unit->node},
 		{"uuid", unit->id},
-		{"step", record_step_name(step->step, name)},
+		{"step", step_is_part(step) ? steps_name(s->units, i)->command
+					    : record_step_name(step->step, number)},
 	};
 	prom_render_labels(&v->labels, labels, 5);
 	return v;
 }
 
-static void set_step(const struct step *step, const struct step_view *v,
+static void set_step(const struct unit_totals *t, const struct step_view *v,
 		     struct step_values *out)
 {
-	const struct unit_totals *t = &step->totals;
 
 	*out = (struct step_values){.labels = &v->labels};
 	out->v[STEP_CPU_USER] = t->cpu_user_ns;
@@ -610,6 +623,55 @@ static void set_step(const struct step *step, const struct step_view *v,
 		out->v[STEP_MEMORY_PEAK] = t->memory_peak_bytes;
 		out->has |= 1u << STEP_MEMORY_PEAK;
 	}
+}
+
+/* A pod's step is all of the pod, whose series has it; its parts are containers. Of a
+ * container that was started again the last one counts, from 0. */
+static bool is_exported_step(struct slurm *s, uint32_t i, uint32_t unit)
+{
+	const struct step *step = steps_get(s->units, i);
+	const char *name = steps_name(s->units, i)->command;
+
+	if (s->which.manager != MANAGER_K8S)
+		return true;
+	if (!step_is_part(step))
+		return false;
+	for (uint32_t k = units_first_step(s->units, unit); k != i && k != UNITS_NONE;
+	     k = steps_after(s->units, k)) { /* newest first */
+		if (step_is_part(steps_get(s->units, k)) &&
+		    strcmp(steps_name(s->units, k)->command, name) == 0)
+			return false;
+	}
+	return true;
+}
+
+/* What a part has used: read now while it runs, then its record's. False: nothing is
+ * known of it. */
+static bool read_part(struct slurm *s, const struct step *step, struct step_view *v)
+{
+	struct unit_totals t = step->totals;
+	struct cgroup_memory m;
+	struct cgroup_cpu cpu;
+
+	if (step->state == UNIT_PART) {
+		if (!v->fds)
+			v->fds = cgroup_fds_new(s->env->cgroupfd, &s->env->cgroups,
+						step->cgroups, step->cgroup_count,
+						false);
+		if (!v->fds || cgroup_read_cpu(v->fds, &cpu, NULL) < 0)
+			return false;
+		t.cpu_user_ns = cpu.user_ns;
+		t.cpu_system_ns = cpu.system_ns;
+		if (cgroup_read_memory(v->fds, false, NULL, &m, NULL) == 0) {
+			t.memory_peak_bytes = m.has_peak ? m.peak_bytes : 0;
+			t.oom_kills = m.oom_kills;
+		}
+	} else {
+		cgroup_fds_free(v->fds);
+		v->fds = NULL;
+	}
+	totals_merge(&v->totals, &t);
+	return true;
 }
 
 static int collect_steps(struct slurm *s, struct prom *out)
@@ -627,12 +689,15 @@ static int collect_steps(struct slurm *s, struct prom *out)
 		uint32_t unit = steps_unit(u, i);
 		const struct job_view *v = s->views[unit];
 		/* only along with its unit, which is not exported without a view */
-		if (!v || v->replaced || v->serial != unit_serial(u, unit))
+		if (!v || v->replaced || v->serial != unit_serial(u, unit) ||
+		    !is_exported_step(s, i, unit))
 			continue;
 		struct step_view *sv = step_view_of(s, i, step, units_get(u, unit));
 		if (!sv)
 			return -ENOMEM;
-		set_step(step, sv, &values[n++]);
+		bool part = step_is_part(step);
+		if (!part || read_part(s, step, sv))
+			set_step(part ? &sv->totals : &step->totals, sv, &values[n++]);
 	}
 	export_steps(out, values, n);
 	return 0;

@@ -240,6 +240,8 @@ const struct conf_opt options_table[] = {
 	ROW("collector.slurm.slurmd-path", CONF_STRING, slurmd_path, "slurmd",
 	    "The slurmd that is asked for the node's GPUs, with slurmd -G."),
 
+	ROW("collector.k8s.steps", CONF_BOOL, k8s_steps, "false",
+	    "Also export each container of a pod."),
 	ROW("collector.k8s.psi-metrics", CONF_BOOL, k8s_psi, "false",
 	    "Also export pressure stall times of pods."),
 	ROW("collector.k8s.kubeconfig.file", CONF_STRING, k8s_kubeconfig, "",

@@ -112,7 +112,7 @@ struct options {
 	int cgroup_version;     /* enum options_cgroup_version */
 
 	bool slurm_steps, slurm_swap, slurm_psi;
-	bool k8s_psi;
+	bool k8s_steps, k8s_psi;
 	char *k8s_kubeconfig, *k8s_socket; /* accepted, not read */
 	bool libvirt_swap, libvirt_psi, libvirt_blkio, libvirt_guest;
 	char *libvirt_xml_dir; /* accepted, not read */

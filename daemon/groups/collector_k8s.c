@@ -11,6 +11,7 @@ static int k8s_open(const struct env *env, void **ret_state, struct err *err)
 
 	return unit_collector_open(env,
 				   &(struct unit_collector){.manager = MANAGER_K8S,
+							    .steps = o->k8s_steps,
 							    .swap = true,
 							    .psi = o->k8s_psi},
 				   ret_state, err);
