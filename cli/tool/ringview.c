@@ -237,7 +237,8 @@ static void put_view_record(struct buf *b, const struct record *r)
 	put_view_text(b, "type", record_type_name(r->type));
 	put_view_text(b, "manager", record_manager_name(r->manager));
 	put_view_text(b, "unit", r->unit);
-	if (r->type == RECORD_STEP_START || r->type == RECORD_STEP_STOP)
+	if (r->type == RECORD_STEP_START || r->type == RECORD_STEP_STOP ||
+	    r->type == RECORD_PART_START)
 		put_view_text(b, "step", record_step_name(r->step, step));
 	put_view_number(b, "realtime_ns", r->realtime_ns);
 	put_view_number(b, "boottime_ns", r->boottime_ns);

@@ -26,7 +26,7 @@ struct live_container {
 	struct watched_pod *pod;
 	int wd; /* of cgroup.events; -1: not watched */
 	bool listed;
-	struct container_end end; /* what is known of it by now */
+	struct container_run run; /* what is known of it by now */
 	char path[];
 };
 
@@ -118,10 +118,10 @@ static void unlink_pod(struct container_tree *t, const struct watched_pod *p)
 /* The files that are read now are final: an empty container does not run again. */
 static void read_counters(struct container_tree *t, struct live_container *c)
 {
-	if (!group_file_counters(&t->place, c->path, &c->end.counters))
+	if (!group_file_counters(&t->place, c->path, &c->run.counters))
 		return;
-	c->end.ended_ns = clock_boottime_ns();
-	c->end.ended_realtime_ns = clock_realtime_ns();
+	c->run.ended_ns = clock_boottime_ns();
+	c->run.ended_realtime_ns = clock_realtime_ns();
 }
 
 static uint32_t run_of_group(const struct container_tree *t, uint32_t bit,
@@ -138,7 +138,7 @@ static struct live_container *find_container(struct watched_pod *p, const char *
 {
 	struct live_container *c = p->containers;
 
-	while (c && strcmp(c->end.id, id) != 0)
+	while (c && strcmp(c->run.id, id) != 0)
 		c = c->next;
 	return c;
 }
@@ -156,9 +156,9 @@ static void begin_container(struct container_tree *t, struct watched_pod *p,
 	if (!c)
 		return; /* it is gone by now */
 	memcpy(c->path, path, (size_t)n + 1);
-	memcpy(c->end.id, id, sizeof(c->end.id));
-	c->end.run = run;
-	c->end.began_ns = clock_boottime_ns();
+	memcpy(c->run.id, id, sizeof(c->run.id));
+	c->run.run = run;
+	c->run.began_ns = clock_boottime_ns();
 	c->pod = p;
 	c->listed = true;
 	c->next = p->containers;
@@ -169,6 +169,7 @@ static void begin_container(struct container_tree *t, struct watched_pod *p,
 	if (c->wd >= 0)
 		link_container(t, c);
 	t->live++;
+	pods_begin_container(t->pods, p->uid, &c->run, name);
 }
 
 static void end_container(struct container_tree *t, struct live_container *c)
@@ -180,11 +181,11 @@ static void end_container(struct container_tree *t, struct live_container *c)
 	*at = c->next;
 	if (c->wd >= 0)
 		unlink_container(t, c); /* the kernel has removed the watch */
-	if (!c->end.ended_ns || c->wd < 0) {
-		c->end.ended_ns = clock_boottime_ns();
-		c->end.ended_realtime_ns = clock_realtime_ns();
+	if (!c->run.ended_ns || c->wd < 0) {
+		c->run.ended_ns = clock_boottime_ns();
+		c->run.ended_realtime_ns = clock_realtime_ns();
 	}
-	pods_end_container(t->pods, c->pod->uid, &c->end);
+	pods_end_container(t->pods, c->pod->uid, &c->run);
 	free(c);
 	t->live--;
 }

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Joins the ends of control groups with names of statuses, and tells of the result. */
+/* Joins control groups with names of statuses, and tells of the result. */
 #include "contrib/k8s/containers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
 
+struct kept_container {
+	struct container_run run;
+	char *group; /* of one that runs; NULL: not known */
+	bool told;   /* of its start */
+};
+
 void containers_done(struct containers *c)
 {
+	for (uint32_t i = 0; i < c->count; i++)
+		free(c->kept[i].group);
 	free(c->named);
-	free(c->ends);
+	free(c->kept);
 	*c = (struct containers){.named = NULL};
 }
 
@@ -33,22 +42,52 @@ void containers_name(struct containers *c, const struct pod_info *info)
 	c->named_count = info->container_count;
 }
 
-static void remove_end(struct containers *c, uint32_t i)
+static void remove_kept(struct containers *c, uint32_t i)
 {
-	c->end_count--;
-	memmove(&c->ends[i], &c->ends[i + 1], (c->end_count - i) * sizeof(c->ends[i]));
+	free(c->kept[i].group);
+	c->count--;
+	memmove(&c->kept[i], &c->kept[i + 1], (c->count - i) * sizeof(c->kept[i]));
 }
 
-void containers_end(struct containers *c, const struct container_end *end)
+/* NULL: no memory. */
+static struct kept_container *keep_container(struct containers *c,
+					     const struct container_run *run)
 {
-	if (c->end_count == CONTAINER_ENDS_MAX)
-		remove_end(c, 0);
-	struct container_end *more =
-		realloc(c->ends, (c->end_count + 1) * sizeof(*more));
+	for (uint32_t i = 0; i < c->count; i++) {
+		if (c->kept[i].run.run == run->run &&
+		    strcmp(c->kept[i].run.id, run->id) == 0) {
+			c->kept[i].run = *run;
+			return &c->kept[i];
+		}
+	}
+	if (c->count == CONTAINERS_MAX)
+		remove_kept(c, 0);
+	struct kept_container *more = realloc(c->kept, (c->count + 1) * sizeof(*more));
 	if (!more)
-		return;
-	c->ends = more;
-	c->ends[c->end_count++] = *end;
+		return NULL;
+	c->kept = more;
+	c->kept[c->count] = (struct kept_container){.run = *run};
+	return &c->kept[c->count++];
+}
+
+void containers_begin(struct containers *c, const struct container_run *run,
+		      const char *group)
+{
+	struct kept_container *k = keep_container(c, run);
+
+	if (k && !k->group)
+		k->group = strdup(group); /* without memory its start is not told */
+}
+
+void containers_end(struct containers *c, const struct container_run *run)
+{
+	(void)keep_container(c, run);
+}
+
+void containers_again(struct containers *c)
+{
+	for (uint32_t i = 0; i < c->count; i++)
+		c->kept[i].told = false;
 }
 
 static const struct pod_container *find_status(const struct containers *c,
@@ -61,36 +100,66 @@ static const struct pod_container *find_status(const struct containers *c,
 	return NULL;
 }
 
-static bool send_part(struct teller *t, const char *uid, const struct container_end *e,
-		      const struct pod_container *named)
+static bool send_part(struct teller *t, enum record_type type,
+		      const struct containers_pod *pod, const struct kept_container *k,
+		      const char *name, uint32_t exit_status)
 {
+	const struct container_run *run = &k->run;
+	char path[RECORD_CGROUP_MAX];
 	struct record r;
 
-	teller_begin(&r, RECORD_STEP_STOP, t->manager);
-	record_set(&r, r.unit, sizeof(r.unit), uid);
-	record_set(&r, r.command, sizeof(r.command), named->name);
-	r.flags |= RECORD_PART | RECORD_LAST;
-	r.step = e->run;
-	r.began_ns = e->began_ns;
-	r.boottime_ns = e->ended_ns;
-	r.realtime_ns = e->ended_realtime_ns;
-	r.exit_status = named->ended ? named->exit_code << 8 : 0;
-	r.counters = e->counters;
+	teller_begin(&r, type, t->manager);
+	record_set(&r, r.unit, sizeof(r.unit), pod->uid);
+	record_set(&r, r.command, sizeof(r.command), name);
+	r.flags |= RECORD_PART;
+	r.step = run->run;
+	r.began_ns = run->began_ns;
+	if (type == RECORD_PART_START) {
+		int n = snprintf(path, sizeof(path), "%s/%s", pod->path, k->group);
+		return n < 0 || (size_t)n >= sizeof(path) ||
+		       !record_add_cgroup(&r, pod->bits, path) || teller_send(t, &r);
+	}
+	r.flags |= RECORD_LAST;
+	r.boottime_ns = run->ended_ns;
+	r.realtime_ns = run->ended_realtime_ns;
+	r.exit_status = exit_status;
+	r.counters = run->counters;
 	return teller_send(t, &r);
 }
 
-void containers_send(struct containers *c, struct teller *t, const char *uid, bool over)
+static void send_begin(struct teller *t, const struct containers_pod *pod,
+		       struct kept_container *k, const struct pod_container *named)
 {
-	uint64_t now_ns = c->end_count ? clock_boottime_ns() : 0;
+	if (!k->told && k->group && pod->path && named && !named->ended)
+		k->told = send_part(t, RECORD_PART_START, pod, k, named->name, 0);
+}
 
-	for (uint32_t i = 0; i < c->end_count;) {
-		const struct container_end *e = &c->ends[i];
-		const struct pod_container *named = find_status(c, e->id);
-		bool ready = named && (named->ended || over ||
-				       now_ns >= e->ended_ns + CONTAINER_STATUS_MS *
-								       NSEC_PER_MSEC);
-		if (ready && send_part(t, uid, e, named))
-			remove_end(c, i);
+/* True: it has been told, and is of no interest any more. */
+static bool send_end(struct teller *t, const struct containers_pod *pod,
+		     const struct kept_container *k, const struct pod_container *named,
+		     uint64_t now_ns)
+{
+	uint64_t patience_ns = CONTAINER_STATUS_MS * NSEC_PER_MSEC;
+
+	if (!named ||
+	    (!named->ended && !pod->over && now_ns < k->run.ended_ns + patience_ns))
+		return false;
+	return send_part(t, RECORD_STEP_STOP, pod, k, named->name,
+			 named->ended ? named->exit_code << 8 : 0);
+}
+
+void containers_send(struct containers *c, struct teller *t,
+		     const struct containers_pod *pod)
+{
+	uint64_t now_ns = c->count ? clock_boottime_ns() : 0;
+
+	for (uint32_t i = 0; i < c->count;) {
+		struct kept_container *k = &c->kept[i];
+		const struct pod_container *named = find_status(c, k->run.id);
+		if (!k->run.ended_ns)
+			send_begin(t, pod, k, named);
+		if (k->run.ended_ns && send_end(t, pod, k, named, now_ns))
+			remove_kept(c, i);
 		else
 			i++;
 	}

@@ -211,13 +211,26 @@ static void send_stop(struct pods *p, struct pod *o,
 	(void)teller_send(&p->teller, &r);
 }
 
+/* ending: the pod's stop comes next. */
+static void send_containers(struct pods *p, struct pod *o, bool ending)
+{
+	/* ceemsd knows a container by its pod */
+	bool told = o->marks & POD_SENT;
+	const struct containers_pod pod = {.uid = o->uid,
+					   .path = told ? o->path : NULL,
+					   .bits = o->bits,
+					   .over = ending || !(o->marks & POD_RUNS)};
+
+	containers_send(&o->containers, &p->teller, &pod);
+}
+
 /* ---- control groups -------------------------------------------------------------- */
 
 /* Its name and requests stay, for a static pod may start again with its UID. */
 static void end_run(struct pods *p, struct pod *o,
 		    const struct record_counters *counters)
 {
-	containers_send(&o->containers, &p->teller, o->uid, true);
+	send_containers(p, o, true);
 	send_stop(p, o, counters);
 	free(o->path);
 	o->path = NULL;
@@ -275,15 +288,26 @@ void pods_end_group(struct pods *p, const char *uid, const char *path,
 	drop_if_unknown(p, o);
 }
 
-void pods_end_container(struct pods *p, const char *uid,
-			const struct container_end *end)
+void pods_begin_container(struct pods *p, const char *uid,
+			  const struct container_run *run, const char *group)
 {
 	struct pod *o = find_pod(p, uid);
 
 	if (!o)
 		return;
-	containers_end(&o->containers, end);
-	containers_send(&o->containers, &p->teller, o->uid, !(o->marks & POD_RUNS));
+	containers_begin(&o->containers, run, group);
+	send_containers(p, o, false);
+}
+
+void pods_end_container(struct pods *p, const char *uid,
+			const struct container_run *run)
+{
+	struct pod *o = find_pod(p, uid);
+
+	if (!o)
+		return;
+	containers_end(&o->containers, run);
+	send_containers(p, o, false);
 }
 
 void pods_list_groups_begin(struct pods *p)
@@ -346,7 +370,7 @@ void pods_see_info(struct pods *p, unsigned source, const struct pod_info *info)
 	if (changed && o->marks & POD_RUNS)
 		send_start(p, o);
 	containers_name(&o->containers, info);
-	containers_send(&o->containers, &p->teller, o->uid, !(o->marks & POD_RUNS));
+	send_containers(p, o, false);
 }
 
 static void drop_source(struct pods *p, unsigned source, struct pod *o)
@@ -450,14 +474,13 @@ void pods_refresh(struct pods *p)
 	bool again = teller_ring_is_new(&p->teller);
 
 	for (struct pod *o = next_pod(p, NULL); o; o = next_pod(p, o)) {
-		containers_send(&o->containers, &p->teller, o->uid,
-				!(o->marks & POD_RUNS));
-		if (!(o->marks & POD_RUNS))
-			continue;
-		if (again)
+		if (again) {
 			o->marks = (o->marks | POD_BEFORE) & ~(uint32_t)POD_SENT;
-		if (!(o->marks & POD_SENT))
+			containers_again(&o->containers);
+		}
+		if (o->marks & POD_RUNS && !(o->marks & POD_SENT))
 			send_start(p, o);
+		send_containers(p, o, false);
 	}
 	teller_hello(&p->teller);
 }

@@ -51,11 +51,11 @@ struct pod_info {
 	struct pod_container containers[POD_CONTAINERS_MAX];
 };
 
-/* A container that has ended, by its control group. */
-struct container_end {
+/* A container by its control group: one that runs, or has ended. */
+struct container_run {
 	char id[CGROUP_CONTAINER_ID_SIZE];
 	uint32_t run;                /* a number of its own, from its group's inode */
-	uint64_t began_ns, ended_ns; /* CLOCK_BOOTTIME */
+	uint64_t began_ns, ended_ns; /* CLOCK_BOOTTIME; 0: it has not */
 	uint64_t ended_realtime_ns;
 	struct record_counters counters; /* COUNTERS_NONE: not known */
 };
@@ -81,10 +81,12 @@ void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t 
 /* Its group is gone. counters: the last ones, NULL: not known. */
 void pods_end_group(struct pods *p, const char *uid, const char *path,
 		    const struct record_counters *counters);
-/* A container of it has ended. It is told when somebody has said its name, which the
- * pause container has not. */
+/* A container of it runs, in this group below the pod's, or has ended. Both are told
+ * when somebody has said its name, which the pause container has not. */
+void pods_begin_container(struct pods *p, const char *uid,
+			  const struct container_run *run, const char *group);
 void pods_end_container(struct pods *p, const char *uid,
-			const struct container_end *end);
+			const struct container_run *run);
 /* A list of groups: those not seen between the two are gone. */
 void pods_list_groups_begin(struct pods *p);
 void pods_list_groups_end(struct pods *p);

@@ -31,7 +31,7 @@ there() { [ -n "$(find /sys/fs/cgroup -maxdepth 4 -type d -path "*/$name/kubepod
 port=$(free_port) || exit 1
 ebpf=()
 [ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1 && ebpf=(--collector.ebpf)
-"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --energy.interval=1s \
+"$ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --collector.k8s.steps --energy.interval=1s \
 	--security.drop-privileges=false --unit.linger=10m --reports.enabled --reports.interval=1h --reports.spool="$SCRATCH/spool" \
 	--cluster=cloud ${ebpf[@]+"${ebpf[@]}"} >ceemsd.log 2>&1 </dev/null &
 started $!
@@ -131,6 +131,19 @@ init="initContainers: [{name: i, image: \"localhost/bb:1\", imagePullPolicy: Nev
 pod web-0 team 'sleep 1000' 'requests: {cpu: 250m, memory: 16Mi}' "$init" >pod.yaml
 web=$(post team)
 ok "a pod's CPUs are what it requests, sidecar included" wait_for 60 shows ceems_compute_unit_cpus "$web" 0.3
+# ---- containers that run have series of their own
+steps_of() { sed -n "s/^ceems_compute_unit_step_cpu_user_seconds_total{.*uuid=\"$1\",step=\"\([^\"]*\)\".*/\1/p" body | sort | xargs; }
+has_steps() { scrape && [ "$(steps_of "$1")" = "$2" ]; }
+ok "containers that run have series, and one that has ended; the pause container has none" wait_for 60 has_steps "$web" "c1 i side" || echo "# $(steps_of "$web")"
+step_us() { awk -v l="uuid=\"$1\",step=\"$2\"" 'index($1, "ceems_compute_unit_step_cpu_") == 1 && index($1, l) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
+group_us() { # of the container with this id
+	local d
+	d=$(find /sys/fs/cgroup/cpuacct /sys/fs/cgroup -maxdepth 6 -type d -path "*/$name/kubepods/*" -name "*$1*" 2>/dev/null | head -1)
+	if [ -f "$d/cpuacct.usage" ]; then echo $(($(cat "$d/cpuacct.usage") / 1000)); else sed -n 's/^usage_usec //p' "$d/cpu.stat"; fi
+}
+id=$("$rig" api $rig_pid GET /api/v1/namespaces/team/pods/web-0 | jq -r '.status.containerStatuses[0].containerID | sub(".*//"; "")')
+as_its_group() { scrape && [ "$(step_us "$web" c1)" -gt 0 ] && [ "$(step_us "$web" c1)" = "$(group_us "$id")" ]; }
+ok "their CPU time is that of their control group, to the microsecond" wait_for 20 as_its_group || echo "# $(step_us "$web" c1) of $(group_us "$id") of $id"
 pod two-seconds default "$busy" 'requests: {cpu: 100m}' >pod.yaml
 short=$(post default)
 ok "a pod of two seconds is there" wait_for 60 ended 3
@@ -153,7 +166,7 @@ cat >pod.yaml <<-END
 END
 parts=$(post team)
 ok "a pod with several containers is there" wait_for 60 ended 4
-parts_of() { "$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$1\" and (.flags // [] | index(\"part\"))))"; }
+parts_of() { "$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$1\" and .type == \"step_stop\" and (.flags // [] | index(\"part\"))))"; }
 has_parts() { [ "$(parts_of "$parts" | jq -r 'map(.hints.command + ":" + (.exit_status // 0 | tostring)) | sort | join(" ")')" = "$1" ]; }
 ok "each container is a part of it, by its name, with its exit code" wait_for 60 has_parts "again:0 again:$((7 << 8)) init:0 side:$((137 << 8))" || parts_of "$parts" | sed 's/^/# /'
 scrape

@@ -72,14 +72,19 @@ static struct pod_info status_of(const char *id, const char *name, const uint32_
 	return i;
 }
 
-/* the next record of a part */
-static bool next_part(struct lab *l)
+static bool next_of_part(struct lab *l, enum record_type type)
 {
 	while (next_record(l)) {
-		if (l->last.flags & RECORD_PART)
+		if (l->last.flags & RECORD_PART && l->last.type == type)
 			return true;
 	}
 	return false;
+}
+
+/* the next end of one */
+static bool next_part(struct lab *l)
+{
+	return next_of_part(l, RECORD_STEP_STOP);
 }
 
 static void container_that_ends_is_a_part_of_its_pod(void **state)
@@ -249,15 +254,66 @@ static void ends_that_nobody_names_do_not_grow(void **state)
 {
 	(void)state;
 	struct containers c = {.named = NULL};
-	struct container_end end = {.run = 1};
+	struct container_run end = {.run = 1};
 
-	for (unsigned k = 0; k < 2 * CONTAINER_ENDS_MAX; k++) {
+	for (unsigned k = 0; k < 2 * CONTAINERS_MAX; k++) {
 		(void)snprintf(end.id, sizeof(end.id), "%064x", k);
 		containers_end(&c, &end);
 	}
-	assert_int_equal(c.end_count, CONTAINER_ENDS_MAX);
-	assert_string_equal(c.ends[CONTAINER_ENDS_MAX - 1].id, end.id);
+	assert_int_equal(c.count, CONTAINERS_MAX);
 	containers_done(&c);
+}
+
+static void container_that_runs_is_told_by_its_name_and_group(void **state)
+{
+	(void)state;
+	struct lab l;
+	begin_lab(&l);
+	make_group(&l, POD "/" ID1); /* the pause container */
+	make_group(&l, POD "/" ID2);
+	assert_false(next_of_part(&l, RECORD_PART_START)); /* nobody named it */
+	struct pod_info i = status_of(ID2, "main", NULL);
+	pods_see_info(l.pods, 0, &i);
+	assert_true(next_of_part(&l, RECORD_PART_START));
+	uint32_t run = l.last.step;
+	assert_string_equal(l.last.unit, UID);
+	assert_string_equal(l.last.command, "main");
+	assert_string_equal(record_cgroup(&l.last, CGROUP_UNIFIED), "/" POD "/" ID2);
+	assert_true(l.last.began_ns && l.last.began_ns <= l.last.boottime_ns);
+	pods_see_info(l.pods, 0, &i);
+	pods_refresh(l.pods);
+	assert_false(next_of_part(&l, RECORD_PART_START)); /* once */
+	end_group(&l, POD "/" ID2);
+	const uint32_t code = 0;
+	i = status_of(ID2, "main", &code);
+	pods_see_info(l.pods, 0, &i);
+	assert_true(next_part(&l));
+	assert_int_equal(l.last.step, run);
+	lab_done(&l);
+}
+
+static void container_is_told_after_its_pod_and_again_to_a_new_ring(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_init(&l, false); /* ceemsd comes later */
+	make_path(&l, POD);
+	make_path(&l, POD "/" ID1);
+	pod_tree_look(l.tree, true, true);
+	struct pod_info i = status_of(ID1, "main", NULL);
+	pods_see_info(l.pods, 0, &i);
+	for (unsigned k = 0; k < 2; k++) {
+		if (k)
+			replace_ring(&l);
+		else
+			make_ring(&l);
+		pods_refresh(l.pods);
+		assert_true(next_record(&l));
+		assert_int_equal(l.last.type, RECORD_STEP_START);
+		assert_true(next_of_part(&l, RECORD_PART_START));
+		assert_string_equal(l.last.command, "main");
+	}
+	lab_done(&l);
 }
 
 int main(void)
@@ -271,6 +327,9 @@ int main(void)
 		cmocka_unit_test(our_own_end_ends_no_container),
 		cmocka_unit_test(hostile_statuses_name_nothing),
 		cmocka_unit_test(ends_that_nobody_names_do_not_grow),
+		cmocka_unit_test(container_that_runs_is_told_by_its_name_and_group),
+		cmocka_unit_test(
+			container_is_told_after_its_pod_and_again_to_a_new_ring),
 	};
 
 	return cmocka_run_group_tests_name("containers", tests, NULL, NULL);

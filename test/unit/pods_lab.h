@@ -44,6 +44,18 @@ static inline void make_ring(struct lab *l)
 		fail_msg("%s", err.text);
 }
 
+/* As when /run/ceems was cleaned */
+static inline void replace_ring(struct lab *l)
+{
+	char spare[160];
+
+	ring_consumer_close(&l->ring);
+	assert_int_equal(unlink(l->ring_path), 0);
+	(void)snprintf(spare, sizeof(spare), "%s" RING_SPARE, l->ring_path);
+	(void)unlink(spare);
+	make_ring(l);
+}
+
 static inline void make_path(const struct lab *l, const char *path)
 {
 	char copy[512];

@@ -265,12 +265,7 @@ static void new_ring_is_told_all_again(void **state)
 	pods_refresh(l.pods);
 	assert_true(next_record(&l));
 	assert_true(l.last.flags & RECORD_RUNNING); /* told late */
-	ring_consumer_close(&l.ring);
-	assert_int_equal(unlink(l.ring_path), 0);
-	(void)strcat(l.ring_path, RING_SPARE);
-	(void)unlink(l.ring_path);
-	l.ring_path[strlen(l.ring_path) - strlen(RING_SPARE)] = '\0';
-	make_ring(&l);
+	replace_ring(&l);
 	pods_refresh(l.pods);
 	assert_true(next_record(&l));
 	assert_string_equal(l.last.unit, UID);
