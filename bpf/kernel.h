@@ -235,6 +235,7 @@ struct thread_struct {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
 	unsigned int flags;
 	int pid, tgid;
 	struct task_struct *real_parent, *group_leader;

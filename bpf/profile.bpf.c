@@ -55,14 +55,20 @@ struct {
 
 PERCPU_ARRAY_MAP(scratch, struct profile_first);
 
-/* What was found last on this CPU, and how many ticks it has had */
+/* What was found of a group on this CPU, and how many ticks it has had */
 struct cpu_state {
 	__u64 cgroup;     /* of the task */
 	__u64 found;      /* the one in the table that it is in; 0: none */
 	__u32 generation; /* of the table */
-	__u32 hz, tick, unused;
+	__u32 hz, tick, off_cpu;
 };
-PERCPU_ARRAY_MAP(cpu_states, struct cpu_state);
+#define CPU_GROUPS 64
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CPU_GROUPS);
+	__type(key, __u32);
+	__type(value, struct cpu_state);
+} cpu_states SEC(".maps");
 
 struct stack_walk {
 	struct profile_sample *sample;
@@ -229,6 +235,7 @@ static __noinline int look_up_groups(struct cpu_state *s, struct task_struct *ta
 		if (g) {
 			s->found = g->cgroup;
 			s->hz = g->hz;
+			s->off_cpu = g->off_cpu;
 			return 0;
 		}
 		struct cgroup_subsys_state *above = BPF_CORE_READ(cgrp, self.parent);
@@ -237,24 +244,29 @@ static __noinline int look_up_groups(struct cpu_state *s, struct task_struct *ta
 	return 0;
 }
 
-/* The state of this CPU, with what the table says of the task's group; NULL: it is not
- * sampled. */
-static __always_inline struct cpu_state *find_wanted(struct task_struct *task,
-						     const struct profile_control *c)
+/* What this CPU knows of group id, which the task is in; NULL: it is not sampled. */
+static __always_inline struct cpu_state *
+find_wanted_by(__u64 id, struct task_struct *task, const struct profile_control *c)
 {
-	__u32 zero = 0;
-	struct cpu_state *s = bpf_map_lookup_elem(&cpu_states, &zero);
-	struct cgroup *cgrp = counted_cgroup_of_any(task);
+	__u32 at = profile_place(id, CPU_GROUPS - 1);
+	struct cpu_state *s = bpf_map_lookup_elem(&cpu_states, &at);
 
-	if (!s || !cgrp)
+	if (!s)
 		return NULL;
-	__u64 id = BPF_CORE_READ(cgrp, kn, id);
 	if (s->cgroup != id || s->generation != c->generation) {
 		look_up_groups(s, task, c->tables);
 		s->cgroup = id;
 		s->generation = c->generation;
 	}
 	return s->found ? s : NULL;
+}
+
+static __always_inline struct cpu_state *find_wanted(struct task_struct *task,
+						     const struct profile_control *c)
+{
+	struct cgroup *cgrp = counted_cgroup_of_any(task);
+
+	return cgrp ? find_wanted_by(BPF_CORE_READ(cgrp, kn, id), task, c) : NULL;
 }
 
 /* Of the ticks of a CPU the share that its unit asked for, evenly */
@@ -400,35 +412,39 @@ int BPF_PROG(code_mapped, struct vm_area_struct *vma)
 	return 0;
 }
 
-SEC("perf_event")
-int clock_ticked(void *ctx)
+/* Sends the stack of the current task, whose group is state's. since_ns: from when on
+ * it is blocked; 0: it runs. False: it could not be sent. */
+static __always_inline bool send_sample(void *ctx, struct profile_control *c,
+					struct task_struct *task,
+					const struct cpu_state *state, __u32 one_in,
+					__u64 since_ns)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
-	struct profile_control *c = get_control();
-	__u32 zero = 0;
 	__u64 id = bpf_get_current_pid_tgid();
-
-	if (!(__u32)id || !c)
-		return 0;
-	struct cpu_state *state = find_wanted(task, c);
+	__u32 zero = 0;
+	/* nothing interrupts a CPU that changes to another task, which may be sampled
+	 */
 	struct profile_first *f = bpf_map_lookup_elem(&scratch, &zero);
-	if (!state || !f || !is_tick_due(state, c->hz))
-		return 0;
+
+	if (!f)
+		return false;
 	struct profile_sample *s = &f->sample;
 	s->cgroup = state->found;
 	s->process = (__u32)(id >> 32);
 	s->thread = (__u32)id;
 	s->serial = 0;
+	s->one_in = one_in;
+	s->since_ns = since_ns;
 	s->kind = PROFILE_SAMPLE;
 	s->kernel_frames = s->frames = s->python_frames = 0;
-	long size =
-		bpf_get_stack(ctx, s->pcs, SAMPLE_KERNEL_MAX * sizeof(s->pcs[0]), 0);
+	/* of one that blocks without this program and what calls it */
+	long size = bpf_get_stack(ctx, s->pcs, SAMPLE_KERNEL_MAX * sizeof(s->pcs[0]),
+				  since_ns ? 2 : 0);
 	if (size > 0)
 		s->kernel_frames = (__u8)((__u32)size / sizeof(s->pcs[0]));
 	walk_program(f, task);
 	__u32 pcs = s->kernel_frames + s->frames + s->python_frames;
 	if (pcs > SAMPLE_PCS_MAX)
-		return 0;
+		return false;
 	long rc = s->kind == PROFILE_FIRST
 			  ? bpf_ringbuf_output(&samples, f, sizeof(*f), wake_reader(c))
 			  : bpf_ringbuf_output(
@@ -438,6 +454,37 @@ int clock_ticked(void *ctx)
 				    BPF_RB_NO_WAKEUP);
 	if (rc < 0)
 		__sync_fetch_and_add(&c->lost, 1);
+	return rc == 0;
+}
+
+SEC("perf_event")
+int clock_ticked(void *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+	struct profile_control *c = get_control();
+
+	if (!(__u32)bpf_get_current_pid_tgid() || !c)
+		return 0;
+	struct cpu_state *state = find_wanted(task, c);
+	if (state && is_tick_due(state, c->hz))
+		(void)send_sample(ctx, c, task, state, 0, 0);
+	return 0;
+}
+
+#include "bpf/blocked.h"
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(task_switched, bool preempt, struct task_struct *prev,
+	     struct task_struct *next)
+{
+	struct profile_control *c = get_control();
+
+	if (!c)
+		return 0;
+	tell_woken(c, next);
+	/* whoever is made to wait for a CPU is not blocked */
+	if (!preempt && (prev->__state & TASK_BLOCKED))
+		look_at_blocked(ctx, c, prev);
 	return 0;
 }
 

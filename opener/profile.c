@@ -31,6 +31,8 @@ static int size_profile_maps(struct profile_bpf *s, const struct profile_room *r
 		{s->maps.pythons, PROFILE_PYTHONS_MAX},
 		{s->maps.samples, room->ring_bytes},
 		{s->maps.ticks, (uint32_t)cpus},
+		{s->maps.blocked_places, room->threads ? room->threads : 1},
+		{s->maps.blocked_threads, room->threads ? room->threads : 1},
 	};
 	int rc = 0;
 
@@ -47,7 +49,7 @@ static int try_profile(struct profile *p, const struct profile_room *room,
 	LIBBPF_OPTS(bpf_object_open_opts, options, .btf_custom_path = LOAD_KERNEL_BTF);
 	int cpus = libbpf_num_possible_cpus();
 
-	*p = (struct profile){.sees_maps = with_mapped};
+	*p = (struct profile){.sees_maps = with_mapped, .sees_switches = room->threads};
 	int rc = cpus < 0 ? cpus : load_prepare(err);
 	if (rc < 0)
 		return rc;
@@ -57,6 +59,7 @@ static int try_profile(struct profile *p, const struct profile_room *room,
 	p->skeleton = s;
 	s->rodata->by_cpuacct = by_cpuacct;
 	bpf_program__set_autoload(s->progs.code_mapped, with_mapped);
+	bpf_program__set_autoload(s->progs.task_switched, room->threads);
 	rc = size_profile_maps(s, room, cpus);
 	if (!rc)
 		rc = profile_bpf__load(s);
@@ -127,6 +130,14 @@ int profile_watch(const struct profile *p, int ret_fds[PROFILE_WATCH_FDS],
 			close(ret_fds[count]);
 	}
 	return load_refused(err, rc, "see processes of units begin and end");
+}
+
+int profile_watch_switches(const struct profile *p, struct err *err)
+{
+	if (!p->skeleton || !p->sees_switches)
+		return err_set(err, -ENODEV, "no program for blocked time is loaded");
+	int fd = attach_hook(p->skeleton->progs.task_switched);
+	return fd < 0 ? load_refused(err, fd, "see threads of units block") : fd;
 }
 
 static int start_cpu_clock(const struct profile *p, int cpu, uint32_t hz, int keeper)

@@ -14,6 +14,7 @@ struct profile {
 	struct profile_bpf *skeleton; /* NULL: it is not loaded */
 	int fds[PROFILE_FDS];         /* the skeleton's */
 	bool sees_maps;               /* code that is mapped later is told of */
+	bool sees_switches;           /* blocked threads can be */
 };
 
 /* Loads it; nothing calls it yet. by_cpuacct: control groups are those of
@@ -24,6 +25,8 @@ int profile_load(struct profile *p, const struct profile_room *room, bool by_cpu
  * closed. */
 int profile_watch(const struct profile *p, int ret_fds[PROFILE_WATCH_FDS],
 		  struct err *err);
+/* Attaches what sees CPUs change from one thread to another: likewise one. */
+int profile_watch_switches(const struct profile *p, struct err *err);
 /* An event of hz on each CPU that calls the program: the descriptor that keeps them,
  * to be closed, or negative errno. */
 int profile_start_ticks(const struct profile *p, uint32_t hz, struct err *err);

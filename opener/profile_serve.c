@@ -33,7 +33,7 @@ static bool is_room_good(const struct profile_room *r)
 	return r->rows && r->rows <= ROWS_MAX && is_power_of_two(r->processes) &&
 	       r->processes <= PLACES_MAX && r->mappings && r->mappings <= PLACES_MAX &&
 	       is_power_of_two(r->ring_bytes) && r->ring_bytes >= 4096 &&
-	       r->ring_bytes <= RING_MAX;
+	       r->ring_bytes <= RING_MAX && r->threads <= PLACES_MAX;
 }
 
 static int load_for_profiler(struct profile_server *s, const struct profile_request *r,
@@ -76,6 +76,11 @@ static int answer_request(struct profile_server *s, const struct profile_request
 		break;
 	case PROFILE_REQUEST_TICKS:
 		own[0] = start_clocks(s, r, &err);
+		a.rc = own[0] < 0 ? own[0] : 0;
+		a.fds = 1;
+		break;
+	case PROFILE_REQUEST_SWITCHES:
+		own[0] = profile_watch_switches(&s->profile, &err);
 		a.rc = own[0] < 0 ? own[0] : 0;
 		a.fds = 1;
 		break;

@@ -154,6 +154,16 @@ int door_ticks(struct door *d, uint32_t hz, struct err *err)
 	return rc < 0 ? rc : fds[0];
 }
 
+int door_switches(struct door *d, struct err *err)
+{
+	struct profile_request r = {.kind = PROFILE_REQUEST_SWITCHES};
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	int rc = ask_opener(d, &r, 1, fds, &a, err);
+
+	return rc < 0 ? rc : fds[0];
+}
+
 int door_unload(struct door *d, struct err *err)
 {
 	struct profile_request r = {.kind = PROFILE_REQUEST_UNLOAD};

@@ -37,6 +37,8 @@ int door_load(struct door *d, const struct profile_room *room, int *fds,
 int door_watch(struct door *d, int *fds, struct err *err);
 /* The descriptor that keeps the clocks */
 int door_ticks(struct door *d, uint32_t hz, struct err *err);
+/* The descriptor that keeps it informed of threads that block */
+int door_switches(struct door *d, struct err *err);
 int door_unload(struct door *d, struct err *err);
 /* What the kernel's function at an address is called; ret[PROFILE_REQUEST_TEXT_BYTES].
  * -ENOENT: there is none; others but -EAGAIN and -ETIMEDOUT: it does not say. */

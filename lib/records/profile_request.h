@@ -43,6 +43,9 @@ enum profile_request_kind {
 	/* What the kernel's function at address start is called: in text; none.
 	 * -ENOENT: there is none; other errors: this kernel does not say. */
 	PROFILE_REQUEST_KERNEL_NAME,
+	/* Has the program called when a CPU changes from one thread to another: one
+	 * descriptor, likewise. It is to be loaded with room for threads. */
+	PROFILE_REQUEST_SWITCHES,
 	PROFILE_REQUEST_KINDS
 };
 
@@ -67,6 +70,7 @@ enum { PROFILE_WATCH_FDS = 3 };
 struct profile_room {
 	uint32_t rows, processes, mappings; /* processes: a power of two */
 	uint32_t ring_bytes;                /* likewise */
+	uint32_t threads; /* that are blocked at a time; 0: none are looked at */
 };
 
 struct profile_request {

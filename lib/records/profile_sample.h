@@ -44,7 +44,8 @@ enum sample_end {
  * searched from profile_place(cgroup) on, up to the first that is free. */
 struct profile_group {
 	unsigned long long cgroup; /* inode of its directory; 0: free */
-	unsigned int hz, unused;
+	unsigned int hz;
+	unsigned int off_cpu; /* 1: also where its threads are blocked */
 };
 
 /* One executable mapping of a process. Address in the file = address - base. */
@@ -106,7 +107,8 @@ enum profile_kind {
 	PROFILE_EXEC,   /* the process runs another program now */
 	PROFILE_MAPPED, /* it has mapped code of a file */
 	PROFILE_EXIT,   /* a process that was known is no more */
-	PROFILE_PYTHON  /* names of a code object: struct python_code */
+	PROFILE_PYTHON, /* names of a code object: struct python_code */
+	PROFILE_WOKEN   /* a thread that was blocked runs again: struct profile_woken */
 };
 
 /* What the ring has begins with this */
@@ -129,7 +131,11 @@ struct profile_sample {
 	unsigned char kind; /* enum profile_kind */
 	unsigned char end;  /* enum sample_end */
 	unsigned char kernel_frames, frames;
-	unsigned char python_frames, unused[7];
+	unsigned char python_frames, unused[3];
+	/* of a thread that blocks here, else 0: one of so many that did (on average),
+	 */
+	unsigned int one_in;
+	unsigned long long since_ns; /* from then on, CLOCK_MONOTONIC */
 	/* kernel_frames of the kernel, then frames of the program, innermost first; of
 	 * each but the innermost the address behind its call; then python_frames of
 	 * Python, innermost first: words of struct python_code */
@@ -143,6 +149,12 @@ struct python_code {
 	struct sample_head head;
 	unsigned long long word;
 	char name[PYTHON_TEXT_BYTES], file[PYTHON_TEXT_BYTES];
+};
+
+/* For how long the thread was blocked of which a sample with this since_ns was sent */
+struct profile_woken {
+	struct sample_head head;
+	unsigned long long since_ns, ns;
 };
 
 /* elements of a map lie 8 bytes apart, or a multiple */

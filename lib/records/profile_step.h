@@ -22,7 +22,9 @@ struct profile_step {
 	uint32_t manager; /* enum record_manager */
 	uint32_t step, restarts;
 	uint32_t stepd_pid; /* of one whose report is asked for, else 0 */
-	uint64_t serial;    /* of this datagram: child_profile.told says it back */
+	uint32_t off_cpu;   /* 1: where its threads are blocked, too */
+	uint32_t unused;
+	uint64_t serial; /* of this datagram: child_profile.told says it back */
 	char unit[RECORD_ID_MAX];
 	char node[RECORD_NAME_MAX];
 };
