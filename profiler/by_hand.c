@@ -37,6 +37,7 @@ struct hand {
 	pid_t opener;
 	struct session *session;
 	struct raw_stacks raw;
+	uint64_t cgroup;
 	uint64_t begin_ns; /* Unix time */
 	uint64_t no_room;  /* samples that are not in raw */
 };
@@ -53,7 +54,10 @@ static void count_stack(void *arg, const struct session_stack *stack)
 {
 	struct hand *h = arg;
 
-	if (raw_stacks_add(&h->raw, stack->frames, stack->count, 1) < 0)
+	if (h->options->off_cpu != (stack->blocked_ns > 0))
+		return;
+	if (raw_stacks_add(&h->raw, stack->frames, stack->count,
+			   stack->blocked_ns ? stack->blocked_ns : 1) < 0)
 		h->no_room++;
 }
 
@@ -65,11 +69,12 @@ static void print_ends(const struct hand *h)
 	log_info("%" PRIu64 " samples: %" PRIu64 " whole; cut in code of no known file "
 		 "%" PRIu64 ", where a file says nothing %" PRIu64
 		 ", at memory that cannot be read %" PRIu64 ", too deep %" PRIu64
-		 "; first of a process %" PRIu64 "; lost %" PRIu64,
+		 "; first of a process %" PRIu64 "; lost %" PRIu64
+		 "; of blocked threads %" PRIu64 ", without a time %" PRIu64,
 		 c.samples, c.ends[SAMPLE_COMPLETE], c.ends[SAMPLE_NO_MAPPING],
 		 c.ends[SAMPLE_NO_ROW], c.ends[SAMPLE_NO_MEMORY],
 		 c.ends[SAMPLE_TOO_DEEP], c.ends[SAMPLE_NEW_PROCESS],
-		 c.lost + h->no_room);
+		 c.lost + h->no_room, c.blocked, c.blocked_lost);
 }
 
 static int write_stacks(const struct hand *h, struct stacks *stacks, struct buf *out,
@@ -79,7 +84,7 @@ static int write_stacks(const struct hand *h, struct stacks *stacks, struct buf 
 	const struct pprof_time t = {
 		.begin_ns = (int64_t)h->begin_ns,
 		.duration_ns = (int64_t)(clock_realtime_ns() - h->begin_ns),
-		.period_ns = (int64_t)(NSEC_PER_SEC / o->hz),
+		.period_ns = o->off_cpu ? 0 : (int64_t)(NSEC_PER_SEC / o->hz),
 	};
 
 	int rc = stacks_add(stacks, &h->raw, session_modules(h->session));
@@ -189,6 +194,8 @@ static int start_sampling(struct hand *h, uint64_t cgroup, struct err *err)
 	look_at_processes(h);
 	work_until(h, clock_boottime_ns() + SETTLE_S * NSEC_PER_SEC, true);
 	group.hz = (unsigned)h->options->hz;
+	group.off_cpu = h->options->off_cpu;
+	h->cgroup = cgroup;
 	return session_set_groups(h->session, &group, 1, err);
 }
 
@@ -197,7 +204,7 @@ static int start_session(struct hand *h, struct err *err)
 	const struct session_config c = {
 		.door = &h->door,
 		.reader = h->reader,
-		.room = serve_room(h->options->memory_bytes),
+		.room = serve_room(h->options->memory_bytes, h->options->off_cpu),
 		.on_stack = count_stack,
 		.arg = h,
 	};
@@ -231,6 +238,7 @@ enum program_status by_hand_run(const struct options *o, struct reader *reader)
 	} else {
 		work_until(&h, clock_boottime_ns() + o->duration_ms * NSEC_PER_MSEC,
 			   false);
+		session_settle_blocked(h.session, h.cgroup, true);
 		status = show_profile(&h);
 	}
 	raw_stacks_free(&h.raw);

@@ -11,6 +11,7 @@ libprofiler_CFLAGS := -I$(BUILD) $(if $(HAVE_LZMA),-DHAVE_LZMA) $(if $(HAVE_IBER
 # of programs that link it
 libprofiler_USES := libdw libelf $(if $(HAVE_LZMA),liblzma)
 libprofiler_NEEDS := $(if $(HAVE_IBERTY),-liberty)
+libprofiler_SRCS += profiler/blocked.c
 libprofiler_SRCS += profiler/by_hand.c
 libprofiler_SRCS += profiler/door.c
 libprofiler_SRCS += profiler/elf_file.c

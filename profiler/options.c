@@ -24,6 +24,9 @@ const struct conf_opt profiler_options[] = {
 	    "How often each CPU is looked at, per second: an odd number keeps out of "
 	    "step with what programs do regularly.",
 	    .min = 1, .max = 999),
+	ROW("profiling.off-cpu", CONF_BOOL, off_cpu, "false",
+	    "Shows where threads are blocked and for how many nanoseconds, in place of "
+	    "where they use CPUs. As ceemsd's child: steps may ask for that, too."),
 	ROW("profiling.memory", CONF_BYTES, memory_bytes, "64MiB",
 	    "How much its tables, the kernel's among them, and stacks may take. Where "
 	    "there is no room profiles have less detail."),

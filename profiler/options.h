@@ -2,6 +2,7 @@
 #ifndef CEEMS_PROFILER_OPTIONS_H
 #define CEEMS_PROFILER_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct options {
 	struct conf_list labels;
 	int format; /* enum profile_format */
 	uint64_t duration_ms, hz;
+	bool off_cpu;
 	uint64_t link_fd, opener_fd; /* 0: not ceemsd's child */
 	uint64_t interval_ms, memory_bytes;
 	char *hot_page, *profiles_spool, *cluster, *hostname, *path_cgroupfs;

@@ -2,6 +2,7 @@
 #include "profiler/pprof.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -9,7 +10,7 @@
 #include "profiler/pprof.pb-c.h"
 
 /* The first strings, then the names of frames */
-enum { TEXT_NONE, TEXT_CPU, TEXT_NANOSECONDS, TEXT_NAMES };
+enum { TEXT_NONE, TEXT_TYPE, TEXT_NANOSECONDS, TEXT_NAMES };
 
 /* All that a profile's messages point to, one function and one location a name */
 struct parts {
@@ -56,12 +57,13 @@ static int allocate_parts(struct parts *p, const struct stacks *s)
 		       : -ENOMEM;
 }
 
-static void add_names(struct parts *p, const struct frame_names *n)
+static void add_names(struct parts *p, const struct frame_names *n, bool off_cpu)
 {
-	static char none[] = "", cpu[] = "cpu", nanoseconds[] = "nanoseconds";
+	static char none[] = "", nanoseconds[] = "nanoseconds";
+	static char cpu[] = "cpu", blocked[] = "off_cpu";
 
 	p->texts[TEXT_NONE] = none;
-	p->texts[TEXT_CPU] = cpu;
+	p->texts[TEXT_TYPE] = off_cpu ? blocked : cpu;
 	p->texts[TEXT_NANOSECONDS] = nanoseconds;
 	for (uint32_t i = 0; i < n->count; i++) {
 		Pprof__Function *f = &p->functions[i];
@@ -89,7 +91,7 @@ static void add_stacks(struct parts *p, const struct stacks *s, int64_t period_n
 		pprof__sample__init(&p->samples[i]);
 		p->samples[i].n_location_id = k->frames;
 		p->samples[i].location_id = p->ids + k->first;
-		p->values[i] = (int64_t)k->samples * period_ns;
+		p->values[i] = (int64_t)k->samples * (period_ns ? period_ns : 1);
 		p->samples[i].n_value = 1;
 		p->samples[i].value = &p->values[i];
 		p->pointers[s->names.count * 2 + i] = &p->samples[i];
@@ -106,9 +108,9 @@ int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *
 
 	if (allocate_parts(&p, s) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	add_names(&p, &s->names);
+	add_names(&p, &s->names, !t->period_ns);
 	add_stacks(&p, s, t->period_ns);
-	type.type = TEXT_CPU;
+	type.type = TEXT_TYPE;
 	type.unit = TEXT_NANOSECONDS;
 	profile.n_sample_type = 1;
 	profile.sample_type = types;
@@ -121,7 +123,7 @@ int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *
 	profile.string_table = p.texts;
 	profile.time_nanos = t->begin_ns;
 	profile.duration_nanos = t->duration_ns;
-	profile.period_type = &type;
+	profile.period_type = t->period_ns ? &type : NULL;
 	profile.period = t->period_ns;
 	size_t size = pprof__profile__get_packed_size(&profile);
 	char *at = buf_reserve(ret, size);

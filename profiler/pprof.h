@@ -11,11 +11,13 @@
 
 /* When the samples were taken (Unix time), for how long, and how far apart on a CPU */
 struct pprof_time {
-	int64_t begin_ns, duration_ns, period_ns;
+	int64_t begin_ns, duration_ns;
+	int64_t period_ns; /* 0: samples are of blocked threads, in nanoseconds */
 };
 
-/* Merged stacks as a profile of pprof's kind: sample type "cpu", in nanoseconds.
- * -ENOMEM */
+/* Merged stacks as a profile of pprof's kind: sample type "cpu" with that period, or
+ * "off_cpu" without one, as OpenTelemetry's profiler and Pyroscope call it;
+ * nanoseconds. -ENOMEM */
 int pprof_write(const struct stacks *s, const struct pprof_time *t, struct buf *ret,
 		struct err *err);
 /* Packs it by gzip. -ENOMEM */

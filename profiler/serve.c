@@ -84,12 +84,14 @@ static int write_parts(struct server *s, const struct stacks *stacks,
 	return rc;
 }
 
-static int write_step(struct server *s, const struct step_profile *p, struct err *err)
+/* raw: p's stacks of one kind */
+static int write_step(struct server *s, const struct step_profile *p,
+		      const struct raw_stacks *raw, struct err *err)
 {
-	struct profile_record r = {.name = "process_cpu",
+	bool off_cpu = raw == &p->blocked;
+	struct profile_record r = {.name = off_cpu ? "off_cpu" : "process_cpu",
 				   .from_ns = p->begin_ns,
-				   .until_ns = clock_realtime_ns(),
-				   .samples = p->stacks.samples};
+				   .until_ns = clock_realtime_ns()};
 	struct stacks stacks = {0};
 	char name[16];
 
@@ -98,10 +100,10 @@ static int write_step(struct server *s, const struct step_profile *p, struct err
 	const struct pprof_time t = {
 		.begin_ns = (int64_t)r.from_ns,
 		.duration_ns = (int64_t)(r.until_ns - r.from_ns),
-		.period_ns = (int64_t)(NSEC_PER_SEC / p->step.hz),
+		.period_ns = off_cpu ? 0 : (int64_t)(NSEC_PER_SEC / p->step.hz),
 	};
 	r.label_count = list_labels(s, &p->step, name, r.labels);
-	int rc = stacks_add(&stacks, &p->stacks, session_modules(s->session));
+	int rc = stacks_add(&stacks, raw, session_modules(s->session));
 	if (rc == 0) {
 		stacks_merge(&stacks);
 		rc = write_parts(s, &stacks, &t, &r, err);
@@ -114,7 +116,11 @@ static void finish_step(struct server *s, struct step_profile *p)
 {
 	struct err err = {""};
 
-	if (p->stacks.count && write_step(s, p, &err) < 0)
+	session_settle_blocked(s->session, p->step.cgroup, p->ended);
+	int rc = p->stacks.count ? write_step(s, p, &p->stacks, &err) : 0;
+	if (rc == 0 && p->blocked.count)
+		rc = write_step(s, p, &p->blocked, &err);
+	if (rc < 0)
 		log_warn("unit %s: its profile cannot be written: %s", p->step.unit,
 			 err.text);
 	s->dropped += p->dropped;
@@ -218,6 +224,8 @@ static void say_counts(struct server *s)
 	m.whole = c.ends[SAMPLE_COMPLETE];
 	m.cut = c.samples - c.ends[SAMPLE_COMPLETE];
 	m.lost = c.lost;
+	m.blocked = c.blocked;
+	m.blocked_lost = c.blocked_lost;
 	m.dropped = s->dropped + s->steps.no_place;
 	m.coarse = s->steps.cuts;
 	m.evictions = c.evictions + c.forgotten;
@@ -291,13 +299,14 @@ static void run_server(struct server *s)
 	finish_due(s);
 }
 
-struct profile_room serve_room(uint64_t bytes)
+struct profile_room serve_room(uint64_t bytes, bool off_cpu)
 {
 	struct profile_room r = {
 		.rows = (uint32_t)(bytes / 4 / sizeof(struct unwind_row)),
 		.processes = 1024,
 		.mappings = (uint32_t)(bytes / 16 / sizeof(struct profile_mapping)),
 		.ring_bytes = 2u << 20,
+		.threads = off_cpu ? 16384 : 0,
 	};
 
 	while (r.processes < 32768 && r.processes < r.mappings / 8)
@@ -312,7 +321,7 @@ enum program_status serve_daemon(const struct options *o, struct reader *reader)
 	const struct session_config c = {
 		.door = s ? &s->door : NULL,
 		.reader = reader,
-		.room = serve_room(o->memory_bytes),
+		.room = serve_room(o->memory_bytes, o->off_cpu),
 		.on_stack = keep_stack,
 		.arg = s,
 	};

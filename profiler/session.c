@@ -9,6 +9,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "profiler/blocked.h"
 #include "profiler/learn_queue.h"
 #include "profiler/process_maps.h"
 #include "profiler/sample_ring.h"
@@ -27,6 +28,7 @@ struct session {
 	int fds[PROFILE_FDS];           /* [0] -1: nothing is loaded */
 	int watches[PROFILE_WATCH_FDS]; /* [0] -1: processes are not watched */
 	int ticks;                      /* -1: there are no clocks */
+	int switches;                   /* -1: nobody asked for blocked time */
 	uint32_t hz;
 	bool sees_maps;
 	uint32_t now_s;   /* CLOCK_BOOTTIME, of session_work() */
@@ -35,6 +37,8 @@ struct session {
 	struct tables tables;
 	struct modules modules;
 	struct learn_queue queue;
+	struct blocked blocked;
+	uint64_t lost_events; /* until now */
 	struct session_counts counts;
 	struct session_stack stack;
 	struct profile_mapping found[PROFILE_MAPPINGS_MAX]; /* in learn_process() */
@@ -181,6 +185,11 @@ static void take_stack(struct session *s, const struct profile_sample *sample)
 	for (uint32_t i = 0; i < sample->python_frames; i++)
 		to->frames[n++] = python_frame_of(s, sample, i);
 	to->count = n;
+	if (sample->since_ns) {
+		s->counts.blocked++;
+		blocked_begin(&s->blocked, to, sample->since_ns, sample->one_in);
+		return;
+	}
 	s->counts.samples++;
 	s->counts.ends[sample->end]++;
 	s->config.on_stack(s->config.arg, to);
@@ -200,6 +209,11 @@ static void take_first(struct session *s, const struct profile_first *first)
 		sample.serial = k->serial;
 	}
 	take_stack(s, &sample);
+}
+
+static void take_woken(struct session *s, const struct profile_woken *w)
+{
+	blocked_end(&s->blocked, w->head.thread, w->since_ns, w->ns);
 }
 
 static bool is_sample_good(const struct profile_sample *s)
@@ -234,6 +248,10 @@ static void take_record(void *arg, const void *data, size_t size)
 		if (size >= sizeof(struct python_code))
 			(void)python_codes_add(&s->modules.codes, data);
 		break;
+	case PROFILE_WOKEN:
+		if (size >= sizeof(struct profile_woken))
+			take_woken(s, data);
+		break;
 	case PROFILE_FIRST:
 		if (size >= sizeof(struct profile_first) && is_sample_good(sample))
 			take_first(s, data);
@@ -265,11 +283,20 @@ static void stop_clocks(struct session *s)
 	s->hz = 0;
 }
 
+static void stop_switches(struct session *s)
+{
+	if (s->switches >= 0)
+		close(s->switches);
+	s->switches = -1;
+	blocked_forget(&s->blocked, 0);
+}
+
 /* Processes that end now are not told of any more, so none is known. reload: there are
  * stacks still that are to be named. */
 static void stop_watching(struct session *s, bool reload)
 {
 	stop_clocks(s);
+	stop_switches(s);
 	for (unsigned i = 0; s->watches[0] >= 0 && i < PROFILE_WATCH_FDS; i++)
 		close(s->watches[i]);
 	s->watches[0] = -1;
@@ -316,6 +343,7 @@ int session_load(struct session *s, struct err *err)
 	}
 	s->tables.gone = process_gone;
 	s->tables.arg = s;
+	s->lost_events = 0;
 	rc = tables_open(&s->tables, s->fds, room, err);
 	if (rc == 0)
 		rc = sample_ring_open(&s->ring, s->fds[PROFILE_FD_SAMPLES],
@@ -355,20 +383,40 @@ static int start_clocks(struct session *s, uint32_t hz, struct err *err)
 	return 0;
 }
 
+static int start_switches(struct session *s, bool wanted, struct err *err)
+{
+	if (wanted == (s->switches >= 0) || (wanted && !s->config.room.threads))
+		return 0;
+	if (!wanted) {
+		stop_switches(s);
+		return 0;
+	}
+	int fd = door_switches(s->config.door, err);
+	if (fd < 0)
+		return fd;
+	s->switches = fd;
+	return 0;
+}
+
 static int start_program(struct session *s, const struct profile_group *groups,
 			 size_t count, uint32_t hz, struct err *err)
 {
+	bool off_cpu = false;
 	int rc = session_load(s, err);
 
 	if (rc == 0)
 		rc = start_watching(s, err);
 	if (rc < 0)
 		return rc;
+	for (size_t i = 0; i < count; i++)
+		off_cpu = off_cpu || groups[i].off_cpu;
 	if (tables_set_groups(&s->tables, groups, count, hz) < 0)
 		rc = err_set(err, -E2BIG, "no place for all of %zu control groups",
 			     count);
-	int clocks = start_clocks(s, hz, err);
-	return clocks < 0 ? clocks : rc;
+	int begun = start_clocks(s, hz, err);
+	if (begun == 0)
+		begun = start_switches(s, off_cpu, err);
+	return begun < 0 ? begun : rc;
 }
 
 int session_set_groups(struct session *s, const struct profile_group *groups,
@@ -384,6 +432,7 @@ int session_set_groups(struct session *s, const struct profile_group *groups,
 	if (!count) {
 		(void)tables_set_groups(&s->tables, groups, 0, 0);
 		stop_clocks(s);
+		stop_switches(s);
 		return 0;
 	}
 	int rc = start_program(s, groups, count, hz, err);
@@ -416,7 +465,9 @@ int session_new(const struct session_config *c, struct session **ret, struct err
 	c->door->meanwhile = keep_samples;
 	c->door->meanwhile_arg = s;
 	s->modules.kernel.door = c->door;
-	s->fds[0] = s->watches[0] = s->ticks = -1;
+	s->fds[0] = s->watches[0] = s->ticks = s->switches = -1;
+	s->blocked.on_stack = c->on_stack;
+	s->blocked.arg = c->arg;
 	*ret = s;
 	return 0;
 }
@@ -451,6 +502,23 @@ void session_look_at(struct session *s, uint32_t pid)
 	learn_queue_put(&s->queue, pid, clock_boottime_ns());
 }
 
+void session_settle_blocked(struct session *s, uint64_t cgroup, bool ended)
+{
+	uint64_t lost_events =
+		is_loaded(s) ? __atomic_load_n(&s->tables.control->lost_events,
+					       __ATOMIC_RELAXED)
+			     : s->lost_events;
+
+	/* who knows which of them are blocked still */
+	if (lost_events != s->lost_events)
+		blocked_lose(&s->blocked);
+	s->lost_events = lost_events;
+	/* since_ns of samples is CLOCK_MONOTONIC */
+	blocked_settle(&s->blocked, cgroup, clock_read_ns(CLOCK_MONOTONIC));
+	if (ended)
+		blocked_forget(&s->blocked, cgroup);
+}
+
 bool session_is_settled(const struct session *s)
 {
 	return !s->queue.count;
@@ -469,6 +537,7 @@ void session_get_counts(const struct session *s, struct session_counts *ret)
 	ret->module_bytes = modules_bytes(&s->modules);
 	ret->modules = s->modules.count;
 	ret->hz = s->hz;
+	ret->blocked_lost = s->blocked.lost;
 	if (s->fds[0] < 0)
 		return;
 	ret->lost += __atomic_load_n(&s->tables.control->lost, __ATOMIC_RELAXED);

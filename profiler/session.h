@@ -35,6 +35,7 @@ struct session_stack {
 	uint64_t cgroup; /* the wanted group that it is of */
 	uint32_t process, thread, count;
 	enum sample_end end;
+	uint64_t blocked_ns; /* for how long it waited there; 0: it was on a CPU */
 	uint64_t frames[SAMPLE_PCS_MAX]; /* innermost first */
 };
 
@@ -54,6 +55,8 @@ struct session_counts {
 	uint64_t forgotten; /* processes that made place for others */
 	uint64_t evictions; /* files whose rows did */
 	uint64_t without_rows;
+	uint64_t blocked,
+		blocked_lost; /* blocked stacks taken; not, or without an end */
 	uint64_t table_bytes, module_bytes;
 	uint32_t processes, modules, hz;
 };
@@ -74,6 +77,9 @@ int session_wait_ms(const struct session *s);
 void session_work(struct session *s);
 /* A process that has been there all along is looked at soon. */
 void session_look_at(struct session *s, uint32_t pid);
+/* Tells of threads of a group that are blocked now the time so far; ended: none of them
+ * is waited for any more. */
+void session_settle_blocked(struct session *s, uint64_t cgroup, bool ended);
 /* No process waits to be looked at. */
 bool session_is_settled(const struct session *s);
 struct modules *session_modules(struct session *s);

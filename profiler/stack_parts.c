@@ -57,7 +57,8 @@ static int write_part(const struct stack_parts *p, size_t count, struct buf *ret
 		rc = pprof_write(&part, &p->time, ret, err);
 	else
 		(void)err_set(err, rc, "out of memory");
-	*ret_samples = part.samples;
+	/* blocked time is in nanoseconds */
+	*ret_samples = p->time.period_ns ? part.samples : part.count;
 	stacks_free(&part);
 	return rc;
 }

@@ -65,8 +65,23 @@ size_t step_profiles_groups(const struct step_profiles *p,
 {
 	for (size_t i = 0; i < p->count; i++)
 		ret[i] = (struct profile_group){.cgroup = p->all[i].step.cgroup,
-						.hz = p->all[i].step.hz};
+						.hz = p->all[i].step.hz,
+						.off_cpu = p->all[i].step.off_cpu};
 	return p->count;
+}
+
+static bool has_detail(const struct raw_stacks *r)
+{
+	return r->frame_count > r->count * CUT_FRAMES;
+}
+
+static void cut_stacks(struct step_profiles *p, struct raw_stacks *r)
+{
+	if (!has_detail(r))
+		return;
+	p->bytes -= raw_stacks_bytes(r);
+	p->cuts += raw_stacks_cut(r, CUT_FRAMES) == 0;
+	p->bytes += raw_stacks_bytes(r);
 }
 
 /* The oldest profile that is not yet cut has less detail from now on. */
@@ -76,27 +91,29 @@ static void make_room_for_stacks(struct step_profiles *p)
 
 	for (size_t i = 0; i < p->count; i++) {
 		struct step_profile *s = &p->all[i];
-		if (s->stacks.frame_count > s->stacks.count * CUT_FRAMES &&
+		if ((has_detail(&s->stacks) || has_detail(&s->blocked)) &&
 		    (!oldest || s->begin_ns < oldest->begin_ns))
 			oldest = s;
 	}
 	if (!oldest)
 		return;
-	p->bytes -= raw_stacks_bytes(&oldest->stacks);
-	p->cuts += raw_stacks_cut(&oldest->stacks, CUT_FRAMES) == 0;
-	p->bytes += raw_stacks_bytes(&oldest->stacks);
+	cut_stacks(p, &oldest->stacks);
+	cut_stacks(p, &oldest->blocked);
 }
 
 static int add_to_step(struct step_profiles *p, struct step_profile *s,
 		       const struct session_stack *stack)
 {
+	struct raw_stacks *to = stack->blocked_ns ? &s->blocked : &s->stacks;
+
 	if (p->bytes > p->bytes_max)
 		make_room_for_stacks(p);
 	if (p->bytes > p->bytes_max)
 		return -ENOSPC;
-	p->bytes -= raw_stacks_bytes(&s->stacks);
-	int rc = raw_stacks_add(&s->stacks, stack->frames, stack->count, 1);
-	p->bytes += raw_stacks_bytes(&s->stacks);
+	p->bytes -= raw_stacks_bytes(to);
+	int rc = raw_stacks_add(to, stack->frames, stack->count,
+				stack->blocked_ns ? stack->blocked_ns : 1);
+	p->bytes += raw_stacks_bytes(to);
 	return rc;
 }
 
@@ -130,7 +147,7 @@ void step_profiles_add(struct step_profiles *p, const struct session_stack *stac
 		return;
 	}
 	s->samples++;
-	if (s->hottest)
+	if (s->hottest && !stack->blocked_ns)
 		hottest_add(s->hottest, stack, m);
 	if (add_to_step(p, s, stack) < 0)
 		s->dropped++;
@@ -148,8 +165,9 @@ struct step_profile *step_profiles_due(struct step_profiles *p, uint64_t now_ns)
 void step_profiles_next(struct step_profiles *p, struct step_profile *s,
 			uint64_t now_ns, uint64_t realtime_ns)
 {
-	p->bytes -= raw_stacks_bytes(&s->stacks);
+	p->bytes -= raw_stacks_bytes(&s->stacks) + raw_stacks_bytes(&s->blocked);
 	raw_stacks_free(&s->stacks);
+	raw_stacks_free(&s->blocked);
 	if (s->ended) {
 		free(s->hottest);
 		*s = p->all[--p->count];
@@ -188,6 +206,7 @@ void step_profiles_free(struct step_profiles *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		raw_stacks_free(&p->all[i].stacks);
+		raw_stacks_free(&p->all[i].blocked);
 		free(p->all[i].hottest);
 	}
 	p->count = 0;

@@ -17,8 +17,9 @@ struct session_stack;
 struct step_profile {
 	struct profile_step step;
 	struct raw_stacks stacks;
-	uint64_t begin_ns; /* of the interval, CLOCK_REALTIME */
-	uint64_t due_ns;   /* CLOCK_BOOTTIME */
+	struct raw_stacks blocked; /* where threads were blocked, in nanoseconds */
+	uint64_t begin_ns;         /* of the interval, CLOCK_REALTIME */
+	uint64_t due_ns;           /* CLOCK_BOOTTIME */
 	bool ended;
 	uint64_t samples, dropped; /* of the interval; dropped: there was no room */
 	struct hottest *hottest;   /* NULL: no report is asked for, or no memory */

@@ -114,6 +114,7 @@ CHECKS_MORE += test/e2e/ebpf_perf.sh
 CHECKS_MORE += test/e2e/ebpf_hardware.sh
 CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS_MORE += test/e2e/slurm_profile.sh
+CHECKS_MORE += test/e2e/profiler_blocked.sh
 CHECKS_MORE += test/e2e/profiler_odd.sh
 CHECKS += test/e2e/slurm_counts.sh
 CHECKS_MORE += test/e2e/slurm_gpu_lost.sh

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Where threads of a control group are blocked and for how long, beside what the program itself measured around its
+# calls; nobody else's. Also with the waiting for a CPU after each, which both have.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
+have_root || skip_all "not root"
+if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
+group=$parent/ceems_test_$$
+mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
+test_cleanup() { wait_for 20 rmdir "$group"; }
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --profiling.off-cpu=true --log.level=error 2>&1 >/dev/null) # nothing runs there
+[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+
+cat >"$SCRATCH/a.c" <<'C'
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#define OWN __attribute__((noinline))
+static int word, asked[2], answer[2];
+static volatile int sink;
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+static void wait_us(long us) { struct timespec t = {us / 1000000, us % 1000000 * 1000}; nanosleep(&t, NULL); }
+OWN void in_sleep(void) { wait_us(40000); sink = 1; }
+OWN void in_futex(void) { struct timespec t = {0, 30000000}; syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0); sink = 2; }
+OWN void in_pipe(void) { char c; if (write(asked[1], "", 1) < 0 || read(answer[0], &c, 1) < 0) exit(1); sink = 3; }
+OWN void in_long(void) { wait_us(1000000000); sink = 4; }
+/* one caller for a short wait and one for a long one, with the same stack pointer, one after the other */
+OWN void nap(long us) { wait_us(us); sink = 5; }
+OWN void short_nap(void) { nap(100); sink = 6; }
+OWN void long_nap(void) { nap(900); sink = 7; }
+OWN void busy(void) { double end = now() + 0.2; while (now() < end) sink = 8; }
+static void *answers(void *arg)
+{
+	char c;
+	for (; read(asked[0], &c, 1) == 1;) {
+		wait_us(30000);
+		if (write(answer[1], "", 1) < 0) break;
+	}
+	return arg;
+}
+/* prints where the time went, one line a place; until then nothing of it */
+int main(int argc, char **argv)
+{
+	double sum[4] = {0}, end = now() + atof(argv[2]);
+	pthread_t t;
+	(void)argc;
+	if (pipe(asked) || pipe(answer) || pthread_create(&t, NULL, answers, NULL)) return 1;
+	if (!strcmp(argv[1], "long")) { busy(); in_long(); }
+	if (!strcmp(argv[1], "busy")) for (;;) busy();
+	while (!strcmp(argv[1], "naps") && now() < end) {
+		double a = now(); short_nap();
+		double b = now(); long_nap();
+		double c = now();
+		sum[0] += b - a; sum[1] += c - b;
+	}
+	if (sum[0]) return printf("short_nap %.6f\nlong_nap %.6f\n", sum[0], sum[1]) < 0;
+	while (now() < end) {
+		double a = now(); in_sleep();
+		double b = now(); in_futex();
+		double c = now(); in_pipe();
+		double d = now();
+		sum[0] += b - a; sum[1] += c - b; sum[2] += d - c;
+	}
+	return printf("in_sleep %.6f\nin_futex %.6f\nin_pipe %.6f\n", sum[0], sum[1], sum[2]) < 0;
+}
+C
+build_one() { gcc -O3 -fomit-frame-pointer -fno-inline -fno-optimize-sibling-calls -o "$SCRATCH/$1" "$SCRATCH/a.c" -pthread "${@:2}"; }
+build_one blocks && build_one others -Din_sleep=other_sleep || { ok "the programs are built" false; tap_done; }
+profile() { # what seconds: the program runs wholly while it is sampled
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration="$(($2 + 60))s" --profile.hz=97 --profiling.off-cpu=true >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
+	profiler=$!
+	started $profiler
+	sleep 3 # it has been loaded
+	(echo $BASHPID >"$group/cgroup.procs" && exec "$SCRATCH/blocks" "$1" "$2") >"$SCRATCH/told" </dev/null &
+	program=$!
+	started $program
+}
+end_profile() { kill $profiler; wait $profiler 2>/dev/null; }
+seconds() { awk -v p=";$1;" 'index($0, p) { ns += $NF } END { printf "%.6f", ns / 1e9 }' "$SCRATCH/stacks"; }
+told() { awk -v p="$1" '$1 == p { print $2 }' "$SCRATCH/told"; }
+within_percent() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; exit !(b > 0 && d < b * p / 100 && -d < b * p / 100) }'; }
+
+"$SCRATCH/others" shares 1000 >/dev/null </dev/null &
+other=$!
+started $other
+profile shares 10
+wait $program
+end_profile
+for place in in_sleep in_futex in_pipe; do
+	ok "$place is blocked as long as it says, within 2 % ($(seconds $place) of $(told $place) s)" within_percent "$(seconds $place)" "$(told $place)" 2
+done
+sum=$(awk '/;main;/ { ns += $NF } END { printf "%.6f", ns / 1e9 }' "$SCRATCH/stacks") wanted=$(awk '{ s += $2 } END { print s }' "$SCRATCH/told")
+ok "all of it together, too, within 2 % ($sum of $wanted s)" within_percent "$sum" "$wanted" 2
+like "the stacks go to the program's start and into the kernel" "$(cat "$SCRATCH/stacks")" '_start;.*main;in_futex;syscall;.*\[kernel\];.*schedule \[kernel\]'
+is "none is of a program outside the group" "$(grep -c other_sleep "$SCRATCH/stacks")" 0
+kill $other
+wait $other 2>/dev/null
+
+# more often than each can be looked at: two callers by turns, of which none may have the other's time
+profile naps 10
+wait $program
+end_profile
+for place in short_nap long_nap; do
+	ok "one in many: $place has its own time, within 15 % ($(seconds $place) of $(told $place) s)" within_percent "$(seconds $place)" "$(told $place)" 15
+done
+taken=$(sed -n 's/.*of blocked threads \([0-9]*\).*/\1/p' "$SCRATCH/summary")
+ok "of 128 waits a second at one place at most, on average (${taken:-0} in 10 s)" test "${taken:-0}" -gt 100 -a "${taken:-9999}" -lt 2500
+
+# who does not wake before the profile's end
+profile long 1000
+from=${EPOCHREALTIME/./}
+sleep 5
+end_profile
+until=${EPOCHREALTIME/./}
+kill $program
+wait $program 2>/dev/null
+asleep=$(awk -v us=$((until - from)) 'BEGIN { print us / 1e6 - 0.2 }')
+ok "one that is blocked still has its time so far, within 15 % ($(seconds in_long) of $asleep s)" within_percent "$(seconds in_long)" "$asleep" 15
+
+# made to wait for a CPU by another that computes, on the same one
+if command -v taskset >/dev/null; then
+	taskset -c 0 "$SCRATCH/others" busy 0 </dev/null &
+	other=$!
+	started $other
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=6s --profiling.off-cpu=true >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
+	profiler=$!
+	started $profiler
+	sleep 3
+	(echo $BASHPID >"$group/cgroup.procs" && exec taskset -c 0 "$SCRATCH/blocks" busy 0) </dev/null &
+	program=$!
+	started $program
+	wait $profiler
+	waited=$(awk '/^nonvoluntary/ { print $2 }' "/proc/$program/status")
+	kill $program $other
+	wait $program $other 2>/dev/null
+	ok "one that only waits for a CPU (${waited:-0} times) is not blocked ($(seconds busy) s)" test "${waited:-0}" -gt 0 -a "$(seconds busy)" = 0.000000
+else
+	skip "one that only waits for a CPU" "no taskset"
+fi
+tap_done
