@@ -77,6 +77,11 @@ const struct conf_opt options_table[] = {
 	ROW("profiling.max-hz", CONF_U64, profiling_max_hz, "199",
 	    "The highest rate; steps that ask for more have this one.", .min = 1,
 	    .max = 1000),
+	ROW("profiling.off-cpu", CONF_ENUM, profiling_off_cpu, "deny",
+	    "Of steps that are sampled, whose blocked time is, too: deny (nobody's), "
+	    "allow (of steps that ask, with --ceems-profile=off-cpu) or always. The "
+	    "kernel program is then called when a CPU changes to another thread.",
+	    .choices = profiling_policies),
 	ROW("profiling.env-var", CONF_LIST, profiling_env_vars, "",
 	    "Steps with one of these environment variables, with any value, ask for a "
 	    "profile. plugstack.conf must carry it (env=). May be repeated."),

@@ -26,7 +26,7 @@ enum options_energy_model {
 /* Index into the choices of --collector.rapl.reader */
 enum options_rapl_reader { RAPL_READER_AUTO, RAPL_READER_POWERCAP, RAPL_READER_PERF };
 
-/* Index into the choices of --profiling.policy */
+/* Index into the choices of --profiling.policy and --profiling.off-cpu */
 enum options_profiling { PROFILING_DENY, PROFILING_ALLOW, PROFILING_ALWAYS };
 
 /* All options of ceemsd, one member per row of options_table (aliases share their
@@ -57,7 +57,7 @@ struct options {
 	bool gpu_dcgm_names;
 	char *opener_path; /* the same */
 	char *profiler_path;
-	int profiling_policy; /* enum options_profiling */
+	int profiling_policy, profiling_off_cpu; /* enum options_profiling */
 	uint64_t profiling_hz, profiling_max_hz;
 	uint64_t profiling_memory, profiling_interval_ms;
 	struct conf_list profiling_env_vars;

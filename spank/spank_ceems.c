@@ -39,10 +39,10 @@ static struct spank_option options[] = {
 	},
 	{
 		.name = (char *)"ceems-profile",
-		.arginfo = (char *)"[HZ]",
+		.arginfo = (char *)"[HZ][,off-cpu]",
 		.usage = (char *)"profile the job's steps by sampling, HZ times a "
-				 "second "
-				 "(99)",
+				 "second (19); with off-cpu also where they are "
+				 "blocked",
 		.has_arg = 2,
 		.val = OPTION_PROFILE,
 		.cb = option_given,

@@ -289,7 +289,7 @@ static void take_request(struct step *s, const struct job_env *env)
 	}
 	if (!perf && s->policy->perf_always)
 		perf = PERF_ALL;
-	r->flags |= perf | pause | s->asked->report;
+	r->flags |= perf | pause | s->asked->report | s->asked->profile;
 	if (!s->asked->report && !s->asked->no_report &&
 	    (s->policy->report_always ||
 	     (s->policy->report_batch && r->step == RECORD_STEP_BATCH)))

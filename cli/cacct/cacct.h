@@ -68,7 +68,8 @@ struct cacct {
 	const char *out_dir;
 	unsigned step_s; /* of series, 0: what the server allows */
 	bool color, terminal;
-	bool flame; /* of a report: where its time went */
+	bool flame;   /* of a report: where its time went, */
+	bool off_cpu; /* blocked */
 };
 
 /* Reads the command line and the configuration. 0; -EINVAL and the like with a text;

@@ -102,7 +102,7 @@ static const struct option longs[] = {
 	{"ts.out-dir", required_argument, NULL, OPT_TS_DIR},
 	{"ts.step", required_argument, NULL, OPT_TS_STEP},
 	{"tsdb.url", required_argument, NULL, OPT_TSDB},
-	{"flame", no_argument, NULL, OPT_FLAME},
+	{"flame", optional_argument, NULL, OPT_FLAME},
 	{"profiles.url", required_argument, NULL, OPT_PROFILES},
 	{"config.file", required_argument, NULL, OPT_CONFIG},
 	{"api.url", required_argument, NULL, OPT_API},
@@ -153,7 +153,8 @@ static const char usage_text[] =
 	"Time series of jobs (-j), as CSV files:\n"
 	"      --ts [--ts.out-dir DIR] [--ts.step SECONDS] [--tsdb.url URL]\n"
 	"Profiles of jobs (report):\n"
-	"      --flame [--profiles.url URL]   the functions that took the time\n"
+	"      --flame[=off-cpu] [--profiles.url URL]   the functions that took the "
+	"time\n"
 	"Server:\n"
 	"      --api.url URL      CEEMS_API_URL; --config.file FILE; see cacct(1)\n"
 	"  -h, --help, --usage    -V, --version\n"
@@ -419,7 +420,11 @@ static int apply_source(struct cacct *c, int opt, const char *arg, struct err *e
 		return 0;
 	case OPT_FLAME:
 		c->flame = true;
-		return 0;
+		c->off_cpu = arg && strcmp(arg, "off-cpu") == 0;
+		return !arg || c->off_cpu || strcmp(arg, "cpu") == 0
+			       ? 0
+			       : err_set(err, -EINVAL,
+					 "--flame: \"%s\" is not cpu or off-cpu", arg);
 	default:
 		return -ENOENT;
 	}

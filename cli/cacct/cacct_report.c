@@ -66,7 +66,7 @@ static int add_flame(struct cacct *c, struct cacct_report *r, struct err *err)
 
 	if (!c->flame && (c->style.form != TABLE_HTML || !c->site.profiles.url))
 		return 0;
-	int rc = flame_load(&c->site, &r->unit, c->now, &r->flame, &why);
+	int rc = flame_load(&c->site, &r->unit, c->now, c->off_cpu, &r->flame, &why);
 	if (rc == 0)
 		return 0;
 	if (c->flame)

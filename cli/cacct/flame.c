@@ -142,9 +142,13 @@ static int take_flamebearer(struct flame *f, struct err *err)
 	if (rc < 0)
 		return rc;
 	f->ticks = f->bar_count ? f->bars[0].total : 0;
-	/* a CPU profile: its ticks are nanoseconds */
-	if (meta && http_json_u64(meta, "sampleRate", UINT64_MAX / 2, &rate) == 0 &&
-	    rate)
+	/* Pyroscope gives CPU profiles a rate, others a unit and a rate of no meaning
+	 */
+	const char *units = meta ? http_json_text(meta, "units") : NULL;
+	if (units && strcmp(units, "nanoseconds") == 0)
+		f->tick_s = 1e-9;
+	else if (meta &&
+		 http_json_u64(meta, "sampleRate", UINT64_MAX / 2, &rate) == 0 && rate)
 		f->tick_s = 1.0 / (double)rate;
 	return 0;
 }

@@ -35,12 +35,14 @@ struct flame {
 	size_t name_count, bar_count, level_count;
 	uint64_t ticks;
 	double tick_s; /* seconds of a tick; 0: not known */
+	bool off_cpu;  /* of blocked threads, not of CPUs */
 };
 
-/* cli/cacct/flame_load.c: the profile of a unit's whole life, from the site's address
+/* cli/cacct/flame_load.c: the profile of a unit's whole life, of its CPU time or of
+ * where its threads were blocked, from the site's address
  * for profiles, by the caller's own identity. -EINVAL: there is no such address, or the
  * unit has not begun; else as api_get_text() and flame_take(). */
-int flame_load(struct site *site, const struct unit *u, int64_t now_s,
+int flame_load(struct site *site, const struct unit *u, int64_t now_s, bool off_cpu,
 	       struct flame *ret, struct err *err);
 
 /* Takes the answer, also on failure. -EBADMSG: it is no flamebearer. Accepts any JSON.

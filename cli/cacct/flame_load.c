@@ -12,6 +12,7 @@
 #include "lib/http/json.h"
 
 #define CPU_TIME "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define BLOCKED_TIME "off_cpu:off_cpu:nanoseconds::" /* as Pyroscope calls it */
 #define NODES_MAX "4096"
 
 /* A label's value in a query */
@@ -27,13 +28,14 @@ static void put_query_text(struct buf *out, const char *s)
 }
 
 static void put_flame_target(const struct site *site, const struct unit *u,
-			     int64_t now_s, struct buf *target)
+			     int64_t now_s, bool off_cpu, struct buf *target)
 {
 	auto_buf struct buf query = BUF_INIT;
 	double ended = u->number[UNIT_ENDED];
 	char from[24], until[24];
 
-	buf_puts(&query, CPU_TIME "{service_name=");
+	buf_puts(&query, off_cpu ? BLOCKED_TIME : CPU_TIME);
+	buf_puts(&query, "{service_name=");
 	put_query_text(&query, u->text[UNIT_UUID] ? u->text[UNIT_UUID] : "");
 	if (site->cluster) {
 		buf_puts(&query, ",ceems_id=");
@@ -52,7 +54,7 @@ static void put_flame_target(const struct site *site, const struct unit *u,
 	api_put_param(target, "format", "json");
 }
 
-int flame_load(struct site *site, const struct unit *u, int64_t now_s,
+int flame_load(struct site *site, const struct unit *u, int64_t now_s, bool off_cpu,
 	       struct flame *ret, struct err *err)
 {
 	static const struct http_json_limits limits = {
@@ -78,12 +80,15 @@ int flame_load(struct site *site, const struct unit *u, int64_t now_s,
 	int rc = api_new(&site->profiles, &api, err);
 	if (rc < 0)
 		return rc;
-	put_flame_target(site, u, now_s, &target);
+	put_flame_target(site, u, now_s, off_cpu, &target);
 	if (buf_error(&target))
 		return err_set(err, -EINVAL, "the question is too long");
 	rc = api_get_text(api, target.data, &text, err);
 	if (rc == 0)
 		rc = http_json_object(text.data ? text.data : "", text.len, &limits,
 				      &answer, err);
-	return rc < 0 ? err_prefix(err, rc, "profiles") : flame_take(answer, ret, err);
+	rc = rc < 0 ? err_prefix(err, rc, "profiles") : flame_take(answer, ret, err);
+	if (rc == 0)
+		ret->off_cpu = off_cpu;
+	return rc;
 }

@@ -33,6 +33,11 @@ static void put_seconds_of(const struct flame *f, uint64_t v, struct buf *out)
 		buf_printf(out, "%.2f s", s);
 }
 
+static const char *time_sampled(const struct flame *f)
+{
+	return f->off_cpu ? "Time blocked: " : "CPU time sampled: ";
+}
+
 void flame_put_text(const struct flame *f, size_t top, bool utf8, struct buf *out)
 {
 	struct flame_function *all = NULL;
@@ -45,7 +50,7 @@ void flame_put_text(const struct flame *f, size_t top, bool utf8, struct buf *ou
 	if (f->ticks == 0) {
 		buf_puts(out, "No profile: none of its samples is in the store.\n");
 	} else {
-		buf_puts(out, "CPU time sampled: ");
+		buf_puts(out, time_sampled(f));
 		put_seconds_of(f, f->ticks, out);
 		buf_puts(out, "\n\n   self   total  function\n");
 	}
@@ -147,8 +152,8 @@ void flame_put_html(const struct flame *f, struct buf *out)
 		return;
 	buf_puts(out, "<style>.flame svg text{fill:#1d2733}.flame svg "
 		      "svg{overflow:hidden}</style>\n");
-	buf_puts(out,
-		 "<h2>Where the time went</h2>\n<p class=\"soft\">CPU time sampled: ");
+	buf_puts(out, "<h2>Where the time went</h2>\n<p class=\"soft\">");
+	buf_puts(out, time_sampled(f));
 	put_seconds_of(f, f->ticks, out);
 	buf_puts(out,
 		 ". Each bar is a function, as wide as its share, below it what it "

@@ -23,6 +23,10 @@ static const struct prom_family profiler_samples = {
 	"ceems_profiler_samples_total", PROM_COUNTER,
 	"Samples since ceems-profiler started, by whether their stack reaches the "
 	"program's start"};
+static const struct prom_family profiler_blocked = {
+	"ceems_profiler_blocked_samples_total", PROM_COUNTER,
+	"Stacks of threads that blocked, of steps that asked for these, since "
+	"ceems-profiler started"};
 static const struct prom_family profiler_lost = {
 	"ceems_profiler_lost_samples_total", PROM_COUNTER,
 	"Samples that there was no room for, since ceems-profiler started"};
@@ -86,7 +90,8 @@ static void put_profile_counts(struct profiler_sink *to, const struct child_prof
 	put_profiler_value(to, &profiler_processes, m->processes);
 	put_samples(to, "whole", m->whole);
 	put_samples(to, "cut", m->cut);
-	put_profiler_value(to, &profiler_lost, m->lost + m->dropped);
+	put_profiler_value(to, &profiler_blocked, m->blocked);
+	put_profiler_value(to, &profiler_lost, m->lost + m->dropped + m->blocked_lost);
 	put_profiler_value(to, &profiler_openers, m->openers);
 	put_profiler_value(to, &profiler_coarse, m->coarse);
 	put_profiler_value(to, &profiler_evictions, m->evictions);

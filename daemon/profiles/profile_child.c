@@ -112,6 +112,8 @@ static int fill_profiler_args(const struct options *o, const char *hostname,
 	buf_printf(&b, "--profiling.memory=%" PRIu64 "B\n", o->profiling_memory);
 	buf_printf(&b, "--profiling.interval=%" PRIu64 "ms\n",
 		   o->profiling_interval_ms);
+	buf_printf(&b, "--profiling.off-cpu=%s\n",
+		   o->profiling_off_cpu == PROFILING_DENY ? "false" : "true");
 	buf_printf(&b, "--profiles.spool=%s\n--hot.page=%s\n", o->profiles_spool,
 		   hot_page);
 	if (buf_error(&b))

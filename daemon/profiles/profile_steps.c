@@ -74,6 +74,13 @@ uint32_t profile_steps_hz(const struct options *o, const struct step *step)
 	return hz < most ? hz : most;
 }
 
+static bool is_blocked_time_wanted(const struct options *o, const struct step *step)
+{
+	return o->profiling_off_cpu == PROFILING_ALWAYS ||
+	       (o->profiling_off_cpu == PROFILING_ALLOW &&
+		(step->flags & RECORD_OFF_CPU));
+}
+
 /* The directory that the kernel program knows the step's tasks by; 0: it is gone. */
 static uint64_t cgroup_of_step(const struct env *env, const struct step *s)
 {
@@ -154,7 +161,8 @@ static void tell_start(struct profile_steps *p, struct told_step *t, uint32_t i,
 			 .uid = u->uid,
 			 .manager = u->manager,
 			 .step = s->step,
-			 .restarts = u->restarts},
+			 .restarts = u->restarts,
+			 .off_cpu = is_blocked_time_wanted(p->env->options, s)},
 	};
 	if (u->flags & (RECORD_REPORT_TEXT | RECORD_REPORT_JSON))
 		t->step.stepd_pid = s->stepd_pid;

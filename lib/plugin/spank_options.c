@@ -217,14 +217,30 @@ static int parse_perf(const char *value, uint32_t *ret, struct err *err)
 	return 0;
 }
 
-static int parse_profile(const char *value, uint32_t *ret, struct err *err)
+static int parse_profile(const char *value, struct request *r, struct err *err)
 {
-	uint32_t hz;
-	if (parse_u32(value, &hz) < 0 || hz < 1 || hz > PROFILE_HZ_MAX)
-		return err_set(err, -EINVAL,
-			       "--ceems-profile: \"%s\" is not a rate in Hz (1-%d)",
-			       quote_value(value, strlen(value)).text, PROFILE_HZ_MAX);
-	*ret = hz;
+	struct request found = *r;
+	uint64_t hz;
+	const char *at = value;
+
+	found.profile_hz = PROFILE_HZ_DEFAULT;
+	found.profile = 0;
+	for (;;) {
+		struct spank_word w = word_next(&at);
+		if (spank_word_is(w, "off-cpu"))
+			found.profile |= RECORD_OFF_CPU;
+		else if (parse_u64_len(w.text, w.len, &hz) == 0 && hz >= 1 &&
+			 hz <= PROFILE_HZ_MAX)
+			found.profile_hz = (uint32_t)hz;
+		else
+			return err_set(err, -EINVAL,
+				       "--ceems-profile: \"%s\" is not a rate in Hz "
+				       "(1-%d) or off-cpu",
+				       quote_value(w.text, w.len).text, PROFILE_HZ_MAX);
+		if (*at++ != ',')
+			break;
+	}
+	*r = found;
 	return 0;
 }
 
@@ -265,7 +281,7 @@ int request_parse(struct request *r, enum option option, const char *value,
 		return 0;
 	case OPTION_PROFILE:
 		if (!none)
-			return parse_profile(value, &r->profile_hz, err);
+			return parse_profile(value, r, err);
 		r->profile_hz = PROFILE_HZ_DEFAULT;
 		return 0;
 	case OPTION_REPORT:
@@ -282,7 +298,7 @@ int request_limit(struct request *r, enum option option, const struct policy *p,
 		return err_set(err, 1, "--ceems-perf is not allowed here, ignored");
 	}
 	if (option == OPTION_PROFILE && r->profile_hz && !p->profile) {
-		r->profile_hz = 0;
+		r->profile_hz = r->profile = 0;
 		return err_set(err, 1, "--ceems-profile is not allowed here, ignored");
 	}
 	if (option == OPTION_PROFILE && r->profile_hz > p->profile_max_hz) {

@@ -25,6 +25,7 @@ enum option { OPTION_PERF = 1, OPTION_PROFILE, OPTION_REPORT };
 struct request {
 	uint32_t perf;       /* RECORD_PERF_*, RECORD_GPU_PAUSE */
 	uint32_t profile_hz; /* 0: not asked for */
+	uint32_t profile;    /* RECORD_OFF_CPU, with profile_hz */
 	uint32_t report;     /* RECORD_REPORT_* */
 	bool no_report;      /* none, even where the site prints one unasked */
 };

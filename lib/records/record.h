@@ -126,6 +126,7 @@ enum record_flag {
 				  the unit counts, as a container of a pod, with
 				  began_ns */
 	RECORD_GPU_PAUSE = 1 << 12, /* --ceems-perf: nogpu */
+	RECORD_OFF_CPU = 1 << 13,   /* --ceems-profile: off-cpu */
 };
 
 /* All that a record can contain; absent: 0 or "" unless noted. Facts come from SPANK

@@ -165,6 +165,10 @@ is "its own unit is asked for, in its time" "$(asked | grep render)" \
 	"/pyroscope/render?query=process_cpu%3Acpu%3Ananoseconds%3Acpu%3Ananoseconds%7Bservice_name%3D%224711%22%7D&from=1774512010&until=1774515610&max-nodes=4096&format=json"
 is "with the same proof as its records" "$(grep -A9 '^GET /pyroscope' api/requests | grep -c '^Authorization: Bearer planted-hunter2')" 1
 : >api/requests
+cacct report 4711 --flame=off-cpu >out 2>err
+like "or those that it was blocked in" "$? $(head -n 1 out) $(asked | grep render)" '^0 Time blocked: .* /pyroscope/render\?query=off_cpu%3Aoff_cpu%3Ananoseconds%3A%3A%7Bservice_name%3D%224711%22%7D&'
+like "no other kind" "$(cacct report 4711 --flame=gpu 2>&1)" '^cacct: error: --flame: "gpu" is not cpu or off-cpu'
+: >api/requests
 CEEMS_CLUSTER='a"b' cacct report 4711 --flame >/dev/null
 like "the cluster is named where there are several" "$(asked | grep render)" 'service_name%3D%224711%22%2Cceems_id%3D%22a%5C%22b%22%7D'
 cacct report 4711 --html flame.html >out 2>err

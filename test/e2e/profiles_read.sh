@@ -50,11 +50,15 @@ printf '%s\n' '_start;main;heat::advance;heat::relax 300' '_start;main;heat::adv
 for unit in $mine $other; do
 	echo "$at $((at + 15000000000)) 500 profile.gz service_name=$unit uuid=$unit cluster=alpha hostname=n1 manager=slurm step=0 rank=0"
 done | "$BUILD/profile_put" spool
+printf '%s\n' '_start;main;heat::advance;MPI_Waitall 1500000000' '_start;main;write_output;write 500000000' |
+	python3 "$TOP/test/fake/pprof_make.py" $at 15000000000 0 >blocked.gz
+echo "$at $((at + 15000000000)) 2 blocked.gz service_name=$mine uuid=$mine cluster=alpha hostname=n1 manager=slurm step=0 rank=0" |
+	"$BUILD/profile_put" spool 0 off_cpu
 mkdir -m 700 reports
 (umask 077; echo a-token-of-this-test >node.token)
-ok "a courier sends two profiles" timeout 60 "$BUILD/ceems-courier" --once --aggregator.url="http://127.0.0.1:$agg_port" \
+ok "a courier sends three profiles" timeout 60 "$BUILD/ceems-courier" --once --aggregator.url="http://127.0.0.1:$agg_port" \
 	--aggregator.token-file="$SCRATCH/node.token" --profiles.spool="$SCRATCH/spool" --ship.spool="$SCRATCH/reports"
-is "none is left" "$("$BUILD/ceems_tool" spool --stats spool | jq .acked)" 2
+is "none is left" "$("$BUILD/ceems_tool" spool --stats spool | jq .acked)" 3
 
 # --- users read
 export CEEMS_API_URL=http://127.0.0.1:$agg_port CEEMS_PROFILES_URL=http://127.0.0.1:$lb CEEMS_MUNGE_SOCKET=$MUNGE_SOCKET TZ=UTC LC_ALL=C HOME=$SCRATCH
@@ -62,9 +66,11 @@ unset CEEMS_TOKEN_FILE CEEMS_CLUSTER XDG_CONFIG_HOME
 chmod 711 "$SCRATCH"
 install -m 755 "$BUILD/cacct" cacct
 as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
-flame() { as "$1" "$SCRATCH/cacct" report "$2" --flame -S now-1hour 2>&1; }
+flame() { as "$1" "$SCRATCH/cacct" report "$2" "--flame${3:-}" -S now-1hour 2>&1; }
 ok "its owner sees it" wait_for 60 eval 'flame 1 $mine | grep -q heat::relax'
 like "where the time went" "$(flame 1 $mine | paste -sd' ')" 'sampled: 5.00 s .* 60.0 % +60.0 %  heat::relax .* 20.0 % +20.0 %  MPI_Waitall .* 0.0 % +80.0 %  heat::advance'
+ok "and where it was blocked" wait_for 60 eval 'flame 1 $mine =off-cpu | grep -q MPI_Waitall'
+like "for how long" "$(flame 1 $mine =off-cpu | paste -sd' ')" 'blocked: 2.00 s .* 75.0 % +75.0 %  MPI_Waitall .* 25.0 % +25.0 %  write'
 like "another user has no such job" "$(flame 2 $mine)" "no job $mine that you may see"
 ok "but a profile of their own" wait_for 60 eval 'flame 2 $other | grep -q heat::relax'
 query="process_cpu%3Acpu%3Ananoseconds%3Acpu%3Ananoseconds%7Bservice_name%3D%22$mine%22%7D&from=$((now - 120))&until=$now"
@@ -74,6 +80,7 @@ ask() { # UID TARGET: the status, as a user with curl and a MUNGE credential
 	curl -s -m 60 -o answer -w '%{http_code}' -H "Authorization: MUNGE $c" "http://127.0.0.1:$lb$2"
 }
 is "its owner by curl" "$(ask 1 "/pyroscope/render?query=$query")" 200
+is "where it was blocked is for no other user" "$(ask 2 "/pyroscope/render?query=${query/#process_cpu%3Acpu%3Ananoseconds%3Acpu%3Ananoseconds/off_cpu%3Aoff_cpu%3Ananoseconds%3A%3A}")" 403
 is "another user by curl" "$(ask 2 "/pyroscope/render?query=$query")" 403
 like "is told why" "$(cat answer)" "unit $mine is not yours"
 is "nobody writes by this way" "$(curl -s -m 60 -o answer -w '%{http_code}' --data-binary x "http://127.0.0.1:$lb/push.v1.PusherService/Push" | sed 's/40[1345]/4xx/')" 4xx

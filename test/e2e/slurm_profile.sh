@@ -27,6 +27,15 @@ int main(int argc, char **argv) { (void)argc; clock_t end = (clock_t)(atof(argv[
 C
 build_one() { gcc -O3 -fomit-frame-pointer -fno-inline -fno-ipa-cp "-DNAME(x)=$1_##x" -o "$JOBS/$1" "$SCRATCH/a.c" -lm; }
 build_one asks && build_one silent && build_one brief || { ok "programs are built" false; tap_done; }
+cat >"$SCRATCH/w.c" <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+volatile int sink;
+__attribute__((noinline)) void NAME(waits)(char *s) { for (int i = 0; i < 10 * atoi(s); i++) usleep(100000); sink = 1; }
+int main(int argc, char **argv) { (void)argc; NAME(waits)(argv[1]); }
+C
+build_waits() { gcc -O3 -fomit-frame-pointer "-DNAME(x)=$1_##x" -o "$JOBS/$1" "$SCRATCH/w.c"; }
+build_waits sleeper && build_waits idler || { ok "programs are built" false; tap_done; }
 port=$(free_port)
 echo 200 >"$SCRATCH/control"
 : >"$SCRATCH/pushed"
@@ -41,7 +50,7 @@ holders() { # processes of this ceemsd that hold a perf event or a hook
 	for p in $(pgrep -P "$ceemsd_pid"); do n=$((n + $(find "/proc/$p/fd" -lname 'anon_inode:*perf_event*' -o -lname 'anon_inode:bpf_link' 2>/dev/null | wc -l))); done
 	echo $n
 }
-ceemsd_start --profiling.policy=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --profiling.max-hz=97 --cluster=lab
+ceemsd_start --profiling.policy=allow --profiling.off-cpu=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --profiling.max-hz=97 --cluster=lab
 ok "ceemsd starts" wait_for 20 ceemsd_up
 up() { curl -sf "$CEEMSD_URL/metrics" | grep -q '^ceems_profiler_rate_hertz{.*} '"$1"'$'; }
 ok "with a profiler that looks at no CPU" wait_for 20 up 0
@@ -63,6 +72,17 @@ ok "by a program in the kernel" [ "$(holders)" -gt 0 ]
 wait $asks $silent
 srun -J brief --ceems-profile=97 "$JOBS/brief" 1 >/dev/null 2>&1
 srun -J kernel --ceems-profile=97 timeout 1 dd if=/dev/zero of=/dev/null bs=1M >/dev/null 2>&1
+hooks() { find "/proc/$(pgrep -P "$ceemsd_pid" -x ceems-profiler)/fd" -lname 'anon_inode:bpf_link' | wc -l; }
+hooks_of_processes=$(hooks)
+as_user "$two" srun -J idler --ceems-profile=97 --overlap "$JOBS/idler" 5 >/dev/null 2>&1 &
+idler=$!
+as_user "$one" srun -J sleeper --ceems-profile=97,off-cpu --overlap "$JOBS/sleeper" 5 >/dev/null 2>&1 &
+sleeper=$!
+hooked() { [ "$(hooks)" -eq $((hooks_of_processes + 1)) ]; }
+ok "the kernel program is called for threads that block when one asks for them" wait_for 30 hooked
+wait $idler $sleeper
+unhooked() { [ "$(hooks)" -le "$hooks_of_processes" ]; }
+ok "but not afterwards" wait_for 20 unhooked
 ok "the jobs end" wait_for 60 no_job
 ok "no clock runs any more" wait_for 20 up 0
 scrape
@@ -71,7 +91,7 @@ has() { [ "$(jq -s --arg u "$1" '[.[] | select(.labels.uuid == $u)] | length' "$
 have_all() { local j; for j in first stripped brief kernel; do has "$(id $j)" || return 1; done; }
 ok "the one that asked has a profile" wait_for 20 has "$(id asks)"
 ok "so has each other that asked, if only for a second" wait_for 20 have_all
-is "nobody else has" "$(jq -rs '[.[].labels.uuid] | unique | sort | join(" ")' "$SCRATCH/pushed")" "$(printf '%s\n' "$(id first)" "$(id stripped)" "$(id asks)" "$(id brief)" "$(id kernel)" | sort | paste -sd' ')"
+is "nobody else has" "$(jq -r .labels.uuid "$SCRATCH/pushed" | grep -vxE "$(id first)|$(id stripped)|$(id asks)|$(id brief)|$(id kernel)|$(id sleeper)|$(id idler)")" ""
 is "it says whose it is" "$(jq -cs --arg u "$(id asks)" '[.[] | select(.labels.uuid == $u) | .labels | [.__name__, .service_name, .cluster, .hostname, .manager, .step]] | unique' "$SCRATCH/pushed")" \
 	"[[\"process_cpu\",\"$(id asks)\",\"lab\",\"$(hostname)\",\"slurm\",\"0\"]]"
 stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
@@ -86,6 +106,12 @@ seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }
 ok "the time is what it used ($(seconds asks) of 800 cs)" [ "$(seconds asks)" -ge 600 -a "$(seconds asks)" -le 880 ]
 ok "also that of a second ($(seconds brief) of 100 cs)" [ "$(seconds brief)" -ge 50 -a "$(seconds brief)" -le 120 ]
 ok "also that of the node's first, of which nothing is missing ($(seconds first) of 200 cs)" [ "$(seconds first)" -ge 170 -a "$(seconds first)" -le 230 ]
+blocked() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u and .labels.__name__ == "off_cpu") | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
+blocked_cs() { blocked "$1" | awk -v p=";$2;" 'index($2, p) { ns += $1 } END { printf "%d", ns / 1e7 }'; }
+ok "a step that asked for blocked time has it ($(blocked_cs sleeper sleeper_waits) of 500 cs)" [ "$(blocked_cs sleeper sleeper_waits)" -ge 450 -a "$(blocked_cs sleeper sleeper_waits)" -le 700 ]
+is "as Pyroscope calls it" "$(jq -cs --arg u "$(id sleeper)" '[.[] | select(.labels.uuid == $u and .labels.__name__ == "off_cpu") | [.sample_type, .period]] | unique' "$SCRATCH/pushed")" '[[["off_cpu","nanoseconds"],0]]'
+ok "in a profile for each interval ($(jq -r --arg u "$(id sleeper)" 'select(.labels.uuid == $u and .labels.__name__ == "off_cpu") | 1' "$SCRATCH/pushed" | wc -l))" [ "$(jq -r --arg u "$(id sleeper)" 'select(.labels.uuid == $u and .labels.__name__ == "off_cpu") | 1' "$SCRATCH/pushed" | wc -l)" -ge 2 ]
+is "one beside it that did not has none" "$(blocked idler)" ""
 late=$(value ceems_profiler_late_seconds_total)
 ok "how long steps ran before they were sampled is told (${late:-not} s)" awk -v n="${late:-9}" 'BEGIN { exit !(n < 0.5) }'
 is "no sample was lost" "$(value ceems_profiler_lost_samples_total)" 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Appends finished profiles to a spool, as ceems-profiler would.
  *
- *	profile_put FOLDER [MAX_BYTES] <LIST
+ *	profile_put FOLDER [MAX_BYTES [KIND]] <LIST
  *
  * A line of LIST: FROM_NS UNTIL_NS SAMPLES FILE NAME=VALUE..., where FILE has the
  * profile's bytes, packed by gzip. */
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 	}
 	int rc = spool_writer_open(argv[1], &limits, &w, &err);
 	while (rc == 0 && getline(&line, &room, stdin) > 0) {
-		struct profile_record r = {.name = "process_cpu"};
+		struct profile_record r = {.name = argc > 3 ? argv[3] : "process_cpu"};
 		if (read_line(line, &r) < 0)
 			rc = err_set(&err, -1, "this line is none");
 		else

@@ -76,8 +76,8 @@ def read_ingest(target, body):
     return labels, gzip.decompress(body)
 
 
-def render(profiles):
-    """Their stacks as /pyroscope/render answers them"""
+def render(profiles, cpu):
+    """Their stacks as /pyroscope/render answers them; cpu: of CPUs, not of blocked threads"""
     root = {"name": "total", "total": 0, "self": 0, "below": {}}
     for profile in profiles:
         for stack in profile["stacks"]:
@@ -101,15 +101,18 @@ def render(profiles):
         levels.append(level)
         row = below
     return {"version": 1, "flamebearer": {"names": names, "levels": levels, "numTicks": root["total"]},
-            "metadata": {"format": "single", "sampleRate": 1000000000, "units": "samples", "name": "cpu"}}
+            "metadata": {"format": "single", "sampleRate": 1000000000 if cpu else 100,
+                         "units": "samples" if cpu else "nanoseconds", "name": "cpu" if cpu else "off_cpu"}}
 
 
 class Host(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
-        wanted = re.findall(r'service_name="([^"]*)"', query.get("query", [""])[0])
+        asked = query.get("query", [""])[0]
+        wanted = re.findall(r'service_name="([^"]*)"', asked) + [asked.split(":")[0]]
         all_profiles = [json.loads(line) for line in open(sys.argv[3])]
-        body = json.dumps(render([p for p in all_profiles if [p["labels"]["service_name"]] == wanted])).encode()
+        found = [p for p in all_profiles if [p["labels"]["service_name"], p["labels"]["__name__"]] == wanted]
+        body = json.dumps(render(found, wanted[-1] == "process_cpu")).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -128,7 +131,7 @@ class Host(http.server.BaseHTTPRequestHandler):
             texts = [t.decode() for t in all_of(profile, 6)]
             by = dict(fields(profile))
             kind = dict(fields(by[1]))
-            told |= {"sample_type": [texts[kind[1]], texts[kind[2]]], "period": by[12],
+            told |= {"sample_type": [texts[kind[1]], texts[kind[2]]], "period": by.get(12, 0),
                      "stacks": [{"frames": f, "value": v} for f, v in stacks(profile)]}
         except (KeyError, IndexError, ValueError):
             told["stacks"] = None  # no profile: what is sent on unread

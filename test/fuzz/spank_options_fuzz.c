@@ -42,7 +42,7 @@ static void option(enum option o, const char *value)
 	(void)request_limit(&r, OPTION_PERF, &policy, &err);
 	(void)request_limit(&r, OPTION_PROFILE, &policy, &err);
 	(void)request_limit(&r, OPTION_REPORT, &policy, &err);
-	must(!r.perf && !r.profile_hz && !r.report);
+	must(!r.perf && !r.profile_hz && !r.profile && !r.report);
 }
 
 /* Arguments one a line, as a plugstack.conf line has them. */

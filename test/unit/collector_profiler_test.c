@@ -57,6 +57,7 @@ static void what_it_samples_and_takes_is_the_golden_scrape(void **state)
 				      .lost = 3,
 				      .dropped = 1,
 				      .openers = 1,
+				      .blocked = 99,
 				      .coarse = 1,
 				      .evictions = 6,
 				      .profiles = 240,

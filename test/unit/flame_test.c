@@ -49,6 +49,26 @@ static void functions_have_self_and_total_once(void **state)
 	flame_done(&f);
 }
 
+static void blocked_time_is_told_in_its_unit(void **state)
+{
+	auto_buf struct buf out = BUF_INIT;
+	struct flame f;
+
+	(void)state;
+	assert_int_equal(
+		take("{\"flamebearer\":{\"names\":[\"total\",\"read\"],"
+		     "\"levels\":[[0,2500000000,0,0],[0,2500000000,2500000000,1]]},"
+		     "\"metadata\":{\"sampleRate\":100,\"units\":\"nanoseconds\"}}",
+		     &f),
+		0);
+	f.off_cpu = true;
+	flame_put_text(&f, 2, false, &out);
+	assert_string_equal(out.data, "Time blocked: 2.50 s\n\n"
+				      "   self   total  function\n"
+				      "100.0 % 100.0 %  read\n");
+	flame_done(&f);
+}
+
 static void table_has_percents_and_what_is_left_out(void **state)
 {
 	auto_buf struct buf out = BUF_INIT;
@@ -125,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_have_self_and_total_once),
+		cmocka_unit_test(blocked_time_is_told_in_its_unit),
 		cmocka_unit_test(table_has_percents_and_what_is_left_out),
 		cmocka_unit_test(page_has_whole_names_and_no_markup_of_theirs),
 		cmocka_unit_test(empty_profile_is_said),

@@ -39,6 +39,10 @@ static void forms_are_made_anew_with_times_in_seconds(void **state)
 	} rows[] = {
 		{RENDER, "query=" CPU "{service_name=%224711%22}", RENDER Q LATEST,
 		 "4711 1699999933000 1700003600999;"},
+		{RENDER, "query=off_cpu:off_cpu:nanoseconds::{service_name=%224711%22}",
+		 RENDER "?query=off_cpu%3Aoff_cpu%3Ananoseconds%3A%3A%7Bservice_name%3D"
+			"%224711%22%7D" LATEST,
+		 "4711 1699999933000 1700003600999;"},
 		{RENDER, "until=now&query=" CPU_MINE "&from=now-1h", RENDER Q LATEST,
 		 "4711 1699999933000 1700003600999;"},
 		{RENDER, "query=" CPU_MINE "&from=1700000000&until=1700003600",

@@ -253,6 +253,33 @@ static void profile_rate_is_lowered_to_the_sites_maximum(void **state)
 	assert_int_equal(r.profile_hz, 50);
 }
 
+static void blocked_time_is_asked_for_with_or_without_a_rate(void **state)
+{
+	struct world *w = *state;
+	static const struct {
+		const char *policy, *value;
+		uint32_t flags, hz;
+	} cases[] = {
+		{NULL, "off-cpu", RECORD_OFF_CPU, PROFILE_HZ_DEFAULT},
+		{NULL, "97,off-cpu", RECORD_OFF_CPU, 97},
+		{NULL, "off-cpu,97", RECORD_OFF_CPU, 97},
+		{NULL, "97", 0, 97},
+		{NULL, "off-cpu,", 0, 0},
+		{NULL, "off", 0, 0},
+		{"profile=max:50", "97,off-cpu", RECORD_OFF_CPU, 50},
+		{"profile=deny", "off-cpu", 0, 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record r;
+		fake_reset();
+		init(w, cases[i].policy, NULL);
+		fake_option("ceems-profile", cases[i].value, 1);
+		flags_after(w, &r);
+		assert_int_equal(r.flags, cases[i].flags);
+		assert_int_equal(r.profile_hz, cases[i].hz);
+	}
+}
+
 static void perf_always_needs_no_option_but_the_option_narrows_it(void **state)
 {
 	struct world *w = *state;
@@ -484,6 +511,7 @@ int main(void)
 		ON_A_NODE(denied_options_are_said_locally_and_ignored_never_an_error),
 		ON_A_NODE(what_is_not_counted_yet_is_said_at_submit),
 		ON_A_NODE(profile_rate_is_lowered_to_the_sites_maximum),
+		ON_A_NODE(blocked_time_is_asked_for_with_or_without_a_rate),
 		ON_A_NODE(perf_always_needs_no_option_but_the_option_narrows_it),
 		ON_A_NODE(report_always_needs_no_option_but_a_user_may_refuse_it),
 		ON_A_NODE(report_batch_is_of_batch_scripts_alone),
