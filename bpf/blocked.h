@@ -37,6 +37,7 @@ struct {
 
 struct blocked {
 	__u64 since_ns;
+	__u64 ran_ns; /* until then */
 };
 
 /* By thread: those that a sample was sent of */
@@ -88,51 +89,73 @@ static __always_inline __u32 draw_place(struct task_struct *task, __u64 now_ns)
 	return draw_lot(l, now_ns, LOT_PLACE);
 }
 
-static __always_inline void look_at_blocked(void *ctx, struct profile_control *c,
-					    struct task_struct *task)
-{
-	__u32 thread = (__u32)task->pid, zero = 0;
-	struct cgroup *cgrp = counted_cgroup(task);
-
-	if (!thread || (task->flags & PF_KTHREAD) || !cgrp)
-		return;
-	struct cpu_state *state = find_wanted_by(cgrp->kn->id, task, c);
-	struct lot *of_cpu = bpf_map_lookup_elem(&cpu_lots, &zero);
-	if (!state || !state->off_cpu || !of_cpu)
-		return;
-	struct blocked b = {.since_ns = bpf_ktime_get_ns()};
-	__u32 n = draw_place(task, b.since_ns);
-	if (n)
-		n *= draw_lot(of_cpu, b.since_ns, LOT_CPU);
-	if (n && send_sample(ctx, c, task, state, n, b.since_ns))
-		(void)bpf_map_update_elem(&blocked_threads, &thread, &b, BPF_ANY);
-}
-
-static __always_inline void tell_woken(struct profile_control *c,
-				       struct task_struct *task)
+/* The end of what b says; b is no more then. */
+static __always_inline void end_blocked(struct profile_control *c,
+					const struct task_struct *task,
+					const struct cpu_state *state,
+					const struct blocked *b, __u64 ns)
 {
 	__u32 thread = (__u32)task->pid;
-	struct cgroup *cgrp = counted_cgroup(task);
-
-	if (!thread || !cgrp)
-		return;
-	struct cpu_state *state = find_wanted_by(cgrp->kn->id, task, c);
-	struct blocked *b = state && state->off_cpu
-				    ? bpf_map_lookup_elem(&blocked_threads, &thread)
-				    : NULL;
-	if (!b)
-		return;
 	struct profile_woken woken = {
 		.head = {.cgroup = state->found,
 			 .process = (__u32)task->tgid,
 			 .thread = thread,
 			 .kind = PROFILE_WOKEN},
 		.since_ns = b->since_ns,
-		.ns = bpf_ktime_get_ns() - b->since_ns,
+		.ns = ns,
 	};
+
 	(void)bpf_map_delete_elem(&blocked_threads, &thread);
 	if (bpf_ringbuf_output(&samples, &woken, sizeof(woken), BPF_RB_NO_WAKEUP) < 0)
 		__sync_fetch_and_add(&c->lost_events, 1);
+}
+
+static __always_inline struct cpu_state *
+find_blocked_state(struct task_struct *task, const struct profile_control *c)
+{
+	struct cgroup *cgrp = counted_cgroup(task);
+	struct cpu_state *state = cgrp ? find_wanted_by(cgrp->kn->id, task, c) : NULL;
+
+	return state && state->off_cpu ? state : NULL;
+}
+
+static __always_inline void look_at_blocked(void *ctx, struct profile_control *c,
+					    struct task_struct *task)
+{
+	__u32 thread = (__u32)task->pid, zero = 0;
+	struct blocked now = {.since_ns = bpf_ktime_get_ns(),
+			      .ran_ns = task->se.sum_exec_runtime};
+
+	if (!thread || (task->flags & PF_KTHREAD))
+		return;
+	struct cpu_state *state = find_blocked_state(task, c);
+	struct lot *of_cpu = bpf_map_lookup_elem(&cpu_lots, &zero);
+	if (!state || !of_cpu)
+		return;
+	/* Kernels were seen that did not call this at one in a thousand switches: what
+	 * it has not run since it was blocked for. */
+	struct blocked *before = bpf_map_lookup_elem(&blocked_threads, &thread);
+	if (before)
+		end_blocked(c, task, state, before,
+			    now.since_ns - before->since_ns -
+				    (now.ran_ns - before->ran_ns));
+	__u32 n = draw_place(task, now.since_ns);
+	if (n)
+		n *= draw_lot(of_cpu, now.since_ns, LOT_CPU);
+	if (n && send_sample(ctx, c, task, state, n, now.since_ns))
+		(void)bpf_map_update_elem(&blocked_threads, &thread, &now, BPF_ANY);
+}
+
+static __always_inline void tell_woken(struct profile_control *c,
+				       struct task_struct *task)
+{
+	__u32 thread = (__u32)task->pid;
+	struct cpu_state *state = thread ? find_blocked_state(task, c) : NULL;
+	struct blocked *b =
+		state ? bpf_map_lookup_elem(&blocked_threads, &thread) : NULL;
+
+	if (b)
+		end_blocked(c, task, state, b, bpf_ktime_get_ns() - b->since_ns);
 }
 
 #endif
