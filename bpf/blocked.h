@@ -132,8 +132,8 @@ static __always_inline void look_at_blocked(void *ctx, struct profile_control *c
 	struct lot *of_cpu = bpf_map_lookup_elem(&cpu_lots, &zero);
 	if (!state || !of_cpu)
 		return;
-	/* Kernels were seen that did not call this at one in a thousand switches: what
-	 * it has not run since it was blocked for. */
+	/* Kernels were seen that did not call this at a few of a thousand switches:
+	 * what it has not run since it was blocked for. */
 	struct blocked *before = bpf_map_lookup_elem(&blocked_threads, &thread);
 	if (before)
 		end_blocked(c, task, state, before,

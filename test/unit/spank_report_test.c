@@ -302,8 +302,8 @@ static void batch_scripts_output_goes_on_where_it_was(void **state)
 	assert_int_equal(n, 16);
 	assert_true(got > 0);
 	assert_memory_equal(text, "hello\nceems: job 41, step batch\n", 32);
-	assert_non_null(
-		strstr(text, "does not measure any on this node\nslurmstepd: bye\n"));
+	assert_non_null(strstr(text, "does not measure any on this node\n"
+				     "  all steps  cacct --job 41\nslurmstepd: bye\n"));
 }
 
 static void closed_stderr_is_a_log_line(void **state)
