@@ -56,12 +56,11 @@ cat >"$SCRATCH/inside" <<'END'
 exec 2>&1
 cd "$2" || exit 1
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root TMPDIR=$1
-set -ex
+set -x
 printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
-dpkg --add-architecture arm64
-apt-get -qq update
-apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 build-dep -a arm64 -P cross,nocheck "$1/tree"
-packaging/deb/build --arch=arm64 0.1.0~test "$1/debs" "$3"
+dpkg --add-architecture arm64 && apt-get -qq update &&
+	apt-get -q -y --no-install-recommends -o Dpkg::Use-Pty=0 build-dep -a arm64 -P cross,nocheck "$1/tree" &&
+	packaging/deb/build --arch=arm64 0.1.0~test "$1/debs" "$3"
 END
 overlay_run "$SCRATCH/inside" "$SCRATCH" "$TOP" "$here" >"$SCRATCH/packaged"
 is "packages for $arch are built with what their sources say that they need" "$?" 0 || { tail -n 30 "$SCRATCH/packaged" | sed 's/^/# /'; tap_done; }
