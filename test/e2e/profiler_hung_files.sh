@@ -44,7 +44,7 @@ try() { # what is not answered
 	timeout 120 "$BUILD/ceems-profiler" --cgroup="$group" --duration=6s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
 	is "$1 hangs: the profile is made" "$?" 0
 	ok "$1 hangs: in the end it waits for nothing ($SECONDS s)" test "$SECONDS" -lt 60
-	like "$1 hangs: no sample is lost" "$(cat "$SCRATCH/summary")" 'lost 0"'
+	like "$1 hangs: no sample is lost" "$(cat "$SCRATCH/summary")" '; lost 0;'
 	like "$1 hangs: the other program has its names" "$(cat "$SCRATCH/stacks")" '_start;.*main;leaf_of_good [0-9]'
 	like "$1 hangs: the program's stacks are there" "$(cat "$SCRATCH/stacks")" '\[program\]|\[unknown\]'
 	is "$1 hangs: the program's functions have no names" "$(grep -c leaf_of_hung "$SCRATCH/stacks")" 0
