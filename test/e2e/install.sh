@@ -86,8 +86,8 @@ if [ "${#plugins[@]}" -gt 0 ]; then
 	*/san-*) skip "plugins need nothing but libc" "a sanitizer build needs its runtime" ;;
 	*) is "plugins need nothing but libc" "$needed" "" ;;
 	esac
-	exported=$(for p in "${plugins[@]}"; do nm -D --defined-only "$p"; done | awk '{print $3}' | grep -vE '^(slurm_spank_|spank_|plugin_|jobcomp_p_|acct_gather_|init$|fini$)' | sort -u)
-	is "plugins export only what Slurm looks up" "$exported" ""
+	exported=$(for p in "${plugins[@]}"; do nm -D --defined-only "$p"; done | awk '{print $3}' | grep -vE '^(slurm_spank_|spank_|plugin_|jobcomp_p_|prep_p_|acct_gather_|init$|fini$|ceems_job_started$)' | sort -u)
+	is "plugins export only what Slurm looks up, and what prep_ceems calls in jobcomp_ceems" "$exported" ""
 	is "plugins have their mode" "$(stat -c %a "${plugins[@]}" | sort -u)" 755
 else
 	skip "plugins need nothing but libc" "no plugin was built here"

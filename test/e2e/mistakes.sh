@@ -79,7 +79,7 @@ tool=$BUILD/ceems_tool fix=$TOP/test/fixture/slurm-conf/good
 mkdir slurm; cp -r "$fix"/. slurm/
 check=("$tool" check slurm --slurm-conf slurm/slurm.conf --slurm-version 22.05.8 --ring "$SCRATCH/ring")
 printf 'optional spank_ceems.so report=maybe\n' >slurm/plugstack.conf
-mistake "an argument of plugstack.conf" 'plugstack.conf:1.*"maybe"' 'allow or deny' "${check[@]}"
+mistake "an argument of plugstack.conf" 'plugstack.conf:1.*"maybe"' 'allow, deny, batch or always' "${check[@]}"
 printf 'optional /usr/lib/nowhere/spank_ceems.so\n' >slurm/plugstack.conf
 mistake "a plugin that is not there" '/usr/lib/nowhere/spank_ceems.so' 'install it there, or correct the path' "${check[@]}"
 printf '\nAcctGatherEnergyType=acct_gather_energy/rapl,acct_gather_energy/ceems\n' >>slurm/slurm.conf
