@@ -62,7 +62,8 @@ ln -s libvirt-sock-ro /run/libvirt/virtqemud-sock-ro
 # and now as a service, with all that its unit forbids
 units=/run/systemd/system
 mkdir -p $units/ceems-libvirt.service.d
-sed "s,@sbindir@,$BUILD," "$TOP/contrib/packaging/systemd/ceems-libvirt.service.in" >$units/ceems-libvirt.service
+cp "$BUILD/ceems-libvirt" /usr/sbin/ # its unit hides /home, /root and /var/tmp, where a clone may be
+sed 's,@sbindir@,/usr/sbin,' "$TOP/contrib/packaging/systemd/ceems-libvirt.service.in" >$units/ceems-libvirt.service
 cat >$units/ceems-libvirt.service.d/lab.conf <<END
 [Service]
 Environment=CEEMS_LIBVIRT_URI=qemu:///system?mode=direct
