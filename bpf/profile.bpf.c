@@ -421,8 +421,7 @@ static __always_inline bool send_sample(void *ctx, struct profile_control *c,
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 zero = 0;
-	/* nothing interrupts a CPU that changes to another task, which may be sampled
-	 */
+	/* no clock ticks while a CPU changes to another task: one user at a time */
 	struct profile_first *f = bpf_map_lookup_elem(&scratch, &zero);
 
 	if (!f)

@@ -613,7 +613,6 @@ static struct step_view *step_view_of(struct slurm *s, uint32_t i,
 static void set_step(const struct unit_totals *t, const struct step_view *v,
 		     struct step_values *out)
 {
-
 	*out = (struct step_values){.labels = &v->labels};
 	out->v[STEP_CPU_USER] = t->cpu_user_ns;
 	out->v[STEP_CPU_SYSTEM] = t->cpu_system_ns;

@@ -15,8 +15,7 @@ struct blocked_thread;
 struct blocked {
 	struct blocked_thread *lists[BLOCKED_LISTS];
 	uint64_t bytes, count;
-	uint64_t lost; /* whose time is not known: there was no room, or no end was told
-			*/
+	uint64_t lost; /* whose time is not known: no room, or no end was told */
 	/* is given each stack with its blocked_ns */
 	void (*on_stack)(void *arg, const struct session_stack *stack);
 	void *arg;

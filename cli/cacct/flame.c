@@ -142,8 +142,7 @@ static int take_flamebearer(struct flame *f, struct err *err)
 	if (rc < 0)
 		return rc;
 	f->ticks = f->bar_count ? f->bars[0].total : 0;
-	/* Pyroscope gives CPU profiles a rate, others a unit and a rate of no meaning
-	 */
+	/* Pyroscope's rate means nothing where it names a unit */
 	const char *units = meta ? http_json_text(meta, "units") : NULL;
 	if (units && strcmp(units, "nanoseconds") == 0)
 		f->tick_s = 1e-9;

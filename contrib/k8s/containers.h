@@ -19,8 +19,8 @@
  * pod is over.
  */
 #define CONTAINER_STATUS_MS 10000u
-#define CONTAINERS_MAX                                                                 \
-	128u /* of a pod that run, or ended; the first of more is dropped */
+/* Of a pod, that run or have ended; the first of more is dropped */
+#define CONTAINERS_MAX 128u
 
 struct containers {
 	struct pod_container *named;

@@ -14,8 +14,8 @@ static void take_told(void *arg, const struct session_stack *stack)
 	told_ns[told_count++ % 8] = stack->blocked_ns;
 }
 
-static void begin(struct blocked *b, uint64_t cgroup, uint32_t thread,
-		  uint64_t since_ns, uint32_t one_in)
+static void block_thread(struct blocked *b, uint64_t cgroup, uint32_t thread,
+			 uint64_t since_ns, uint32_t one_in)
 {
 	struct session_stack stack = {
 		.cgroup = cgroup, .thread = thread, .count = 2, .frames = {7, thread}};
@@ -23,7 +23,7 @@ static void begin(struct blocked *b, uint64_t cgroup, uint32_t thread,
 	blocked_begin(b, &stack, since_ns, one_in);
 }
 
-static struct blocked fresh(void)
+static struct blocked new_blocked(void)
 {
 	told_count = 0;
 	return (struct blocked){.on_stack = take_told};
@@ -31,11 +31,11 @@ static struct blocked fresh(void)
 
 static void a_wait_is_told_when_it_ends_as_often_as_it_counts(void **state)
 {
-	struct blocked b = fresh();
+	struct blocked b = new_blocked();
 
 	(void)state;
-	begin(&b, 1, 10, 1000, 4);
-	begin(&b, 1, 10 + BLOCKED_LISTS, 1500, 1);
+	block_thread(&b, 1, 10, 1000, 4);
+	block_thread(&b, 1, 10 + BLOCKED_LISTS, 1500, 1);
 	assert_int_equal(told_count, 0);
 	blocked_end(&b, 10, 1000, 50);
 	blocked_end(&b, 10, 1000, 50); /* it has run since */
@@ -50,11 +50,11 @@ static void a_wait_is_told_when_it_ends_as_often_as_it_counts(void **state)
 
 static void who_waits_still_is_told_in_parts_that_add_up(void **state)
 {
-	struct blocked b = fresh();
+	struct blocked b = new_blocked();
 
 	(void)state;
-	begin(&b, 1, 10, 1000, 1);
-	begin(&b, 2, 11, 1000, 1);
+	block_thread(&b, 1, 10, 1000, 1);
+	block_thread(&b, 2, 11, 1000, 1);
 	blocked_settle(&b, 1, 1300);
 	blocked_settle(&b, 1, 1300);
 	assert_int_equal(told_count, 1);
@@ -69,13 +69,13 @@ static void who_waits_still_is_told_in_parts_that_add_up(void **state)
 
 static void ends_that_are_lost_are_counted_and_not_time(void **state)
 {
-	struct blocked b = fresh();
+	struct blocked b = new_blocked();
 
 	(void)state;
-	begin(&b, 1, 10, 1000, 1);
-	begin(&b, 1, 10, 2000, 1);
+	block_thread(&b, 1, 10, 1000, 1);
+	block_thread(&b, 1, 10, 2000, 1);
 	assert_int_equal(b.lost, 1);
-	begin(&b, 1, 11, 2000, 1);
+	block_thread(&b, 1, 11, 2000, 1);
 	blocked_lose(&b);
 	assert_int_equal(b.lost, 3);
 	blocked_settle(&b, 1, 9000);
@@ -85,17 +85,17 @@ static void ends_that_are_lost_are_counted_and_not_time(void **state)
 
 static void more_threads_than_there_is_room_for_are_counted(void **state)
 {
-	struct blocked b = fresh();
+	struct blocked b = new_blocked();
 	uint32_t thread = 0;
 
 	(void)state;
 	while (!b.lost && thread < 1000000)
-		begin(&b, 1, ++thread, 1000, 1);
+		block_thread(&b, 1, ++thread, 1000, 1);
 	assert_int_equal(b.lost, 1);
 	assert_true(b.bytes < BLOCKED_BYTES_MAX + 4096);
 	blocked_end(&b, 1, 1000, 5);
 	assert_int_equal(told_count, 1);
-	begin(&b, 1, thread, 1000, 1);
+	block_thread(&b, 1, thread, 1000, 1);
 	assert_int_equal(b.lost, 1);
 	blocked_forget(&b, 0);
 	assert_int_equal(b.bytes, 0);
