@@ -157,4 +157,14 @@ kill "$ceemsd_pid"
 wait "$ceemsd_pid" 2>/dev/null
 none_left() { local p; for p in $children; do [ ! -e "/proc/$p" ] || return 1; done; }
 ok "when ceemsd ends none of its processes is left, nor what they hold" wait_for 20 none_left
+
+# blocked time is denied where the site has not said otherwise
+ceemsd_start --profiling.policy=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --cluster=lab
+ok "ceemsd starts again" wait_for 20 ceemsd_up
+as_user "$one" srun -J denied --ceems-profile=19,off-cpu sh -c '"$1/asks" 1; "$1/sleeper" 3' sh "$JOBS" >/dev/null 2>&1
+srun -J after --ceems-profile=19 "$JOBS/brief" 1 >/dev/null 2>&1
+scrape
+ok "who asks a site that has not allowed blocked time has CPU time" wait_for 20 has "$(id denied)"
+ok "as has the next" wait_for 20 has "$(id after)"
+is "but no blocked time" "$(blocked denied)" ""
 tap_done
