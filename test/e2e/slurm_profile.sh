@@ -129,8 +129,9 @@ again() { [ "$(pgrep -P "$ceemsd_pid" -x ceems-profiler)" != "$old" ] && up 97; 
 ok "a profiler that is killed is started again, and goes on with the job" wait_for 30 again
 wait $job
 scrape
+at_least() { [ "$(seconds "$1")" -ge "$2" ]; } # its last profile may still be on its way
 ok "whose profile has what came since" wait_for 20 has "$(id killed)"
-ok "most of its time ($(seconds killed) of 600 cs)" [ "$(seconds killed)" -ge 100 ]
+ok "a sixth of its time or more" wait_for 20 at_least killed 100 || echo "# $(seconds killed) of 600 cs"
 ok "no clock is left" wait_for 20 up 0
 # the process that opens for it is killed: another rate takes a program that this one had loaded
 keeper=$(pgrep -P "$ceemsd_pid" -x ceems-opener)
@@ -145,7 +146,7 @@ ok "an opener that dies is started again" [ "$(pgrep -P "$keeper")" != "$old" ]
 wait $job
 scrape
 ok "the job that was sampled meanwhile has its profile" wait_for 20 has "$(id outlives)"
-ok "most of its time ($(seconds outlives) of 600 cs)" [ "$(seconds outlives)" -ge 300 ]
+ok "most of its time" wait_for 20 at_least outlives 300 || echo "# $(seconds outlives) of 600 cs"
 is "no other program's names are in it" "$(stacks outlives | grep -c brief_)" 0
 ok "but its own ($(share outlives asks_leaf) %)" [ "$(share outlives asks_leaf)" -ge 80 ]
 ok "the next step has its profile" wait_for 20 has "$(id reopened)"
