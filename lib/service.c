@@ -136,20 +136,25 @@ static void reload_service(const struct service *s)
 	(void)notify_send("READY=1");
 }
 
-/* False: end. */
-static bool take_signals(const struct service *s)
+int service_take_signal(int signalfd)
 {
 	struct signalfd_siginfo si;
 
-	while (read(s->signalfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-		if (si.ssi_signo != SIGHUP) {
-			log_info("ends on %s",
-				 si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-			return false;
-		}
+	if (read(signalfd, &si, sizeof(si)) != (ssize_t)sizeof(si))
+		return 0;
+	if (si.ssi_signo != SIGHUP)
+		log_info("ends on %s", si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+	return (int)si.ssi_signo;
+}
+
+/* False: end. */
+static bool take_signals(const struct service *s)
+{
+	int signo;
+
+	while ((signo = service_take_signal(s->signalfd)) == SIGHUP)
 		reload_service(s);
-	}
-	return true;
+	return signo == 0;
 }
 
 void service_run(const struct service *s)

@@ -62,4 +62,9 @@ void service_say_in_clear(void);
  * then serves until SIGTERM or SIGINT, which is logged. All on the calling thread. */
 void service_run(const struct service *s);
 
+/* For a program with a loop of its own: the next signal that signals_open()'s
+ * descriptor has, which is logged if the program is to end, as all but SIGHUP say. 0:
+ * there is none. */
+int service_take_signal(int signalfd);
+
 #endif

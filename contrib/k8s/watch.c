@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 #include "lib/log.h"
 #include "lib/loop.h"
 #include "lib/notify.h"
+#include "lib/service.h"
+#include "lib/signals.h"
 
 #define TICK_MS 1000u
 #define API_AFTER_NS (3 * NSEC_PER_SEC) /* kubelet is asked first */
@@ -31,7 +34,9 @@ struct watch {
 	struct pods *pods;
 	struct pod_tree *tree;
 	struct loop *loop;
-	struct loop_watch tree_watch;
+	struct loop_watch tree_watch, signal_watch;
+	int signalfd;
+	atomic_bool stop;
 	struct loop_hook tick;
 	struct kubelet *kubelet;
 	struct api_config api_config;
@@ -50,12 +55,15 @@ static void end_watch(struct watch *w)
 	pod_tree_free(w->tree);
 	pods_free(w->pods);
 	loop_free(w->loop);
+	if (w->signalfd >= 0)
+		close(w->signalfd);
 }
 
 static int begin_watch(struct watch *w, const struct options *o,
 		       const struct pods_place *place, struct err *err)
 {
 	*w = (struct watch){.options = o,
+			    .signalfd = -1,
 			    .mutex = PTHREAD_MUTEX_INITIALIZER,
 			    .pods = pods_new(place),
 			    .began_ns = clock_boottime_ns()};
@@ -168,6 +176,16 @@ static void read_tree(struct loop_watch *lw, uint32_t events)
 	pthread_mutex_unlock(&w->mutex);
 }
 
+static void take_signal(struct loop_watch *lw, uint32_t events)
+{
+	struct watch *w = (void *)((char *)lw - offsetof(struct watch, signal_watch));
+	int signo = service_take_signal(w->signalfd);
+
+	(void)events;
+	if (signo && signo != SIGHUP) /* there is nothing to reload */
+		atomic_store(&w->stop, true);
+}
+
 /* What runs before the first folder is found has perhaps run for long. */
 static void look_at_tree(struct watch *w, bool refresh)
 {
@@ -220,26 +238,31 @@ static int begin_loop(struct watch *w, struct err *err)
 	w->kubelet = kubelet_new(w->loop, w->options, w->pods, &w->mutex);
 	if (!w->kubelet)
 		return err_set(err, -ENOMEM, "out of memory");
+	w->signal_watch.ready = take_signal;
 	w->tree_watch.ready = read_tree;
 	w->tick.run = run_tick;
 	loop_add_hook(w->loop, &w->tick);
 	rc = loop_watch(w->loop, pod_tree_fd(w->tree), EPOLLIN, &w->tree_watch);
-	return rc < 0 ? err_set(err, rc, "epoll: control groups") : 0;
+	if (rc == 0)
+		rc = loop_watch(w->loop, w->signalfd, EPOLLIN, &w->signal_watch);
+	return rc < 0 ? err_set(err, rc, "epoll: control groups and signals") : 0;
 }
 
 int watch_run(const struct options *o, const struct pods_place *place, struct err *err)
 {
-	atomic_bool stop = false;
 	struct watch w;
 	int rc = begin_watch(&w, o, place, err);
 
+	if (rc == 0)
+		rc = signals_open(&w.signalfd, err); /* before threads */
 	if (rc == 0)
 		rc = begin_loop(&w, err);
 	if (rc == 0) {
 		(void)run_tick(&w.tick);
 		(void)notify_send("READY=1");
 		log_info("ready");
-		loop_run(w.loop, &stop);
+		loop_run(w.loop, &w.stop);
+		(void)notify_send("STOPPING=1");
 	}
 	end_watch(&w);
 	return rc;

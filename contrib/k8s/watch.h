@@ -13,7 +13,7 @@
 /* --once: the pods that run now. */
 int watch_list(const struct options *o, const struct pods_place *place,
 	       struct err *err);
-/* Runs for ever; returns only if it cannot begin. */
+/* Runs until SIGTERM or SIGINT, or returns an error if it cannot begin. */
 int watch_run(const struct options *o, const struct pods_place *place, struct err *err);
 
 #endif

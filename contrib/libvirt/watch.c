@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "contrib/libvirt/statistics.h"
@@ -19,6 +18,7 @@
 #include "lib/log.h"
 #include "lib/notify.h"
 #include "lib/periodic.h"
+#include "lib/service.h"
 #include "lib/signals.h"
 
 #define TICK_MS 1000
@@ -335,15 +335,13 @@ static void tick_watch(int timer, void *opaque)
 /* Other threads may be in libvirt's library: nothing is freed. */
 static void take_signal(int handle, int fd, int events, void *opaque)
 {
-	struct signalfd_siginfo si;
+	int signo = service_take_signal(fd);
 
 	(void)handle;
 	(void)events;
 	(void)opaque;
-	if (read(fd, &si, sizeof(si)) != (ssize_t)sizeof(si) || si.ssi_signo == SIGHUP)
-		return; /* there is nothing to reload */
-	log_info("ends on %s", si.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-	_exit(PROGRAM_OK);
+	if (signo && signo != SIGHUP) /* there is nothing to reload */
+		_exit(PROGRAM_OK);
 }
 
 /* Before threads. No signal that may come from outside ends it without a word. */

@@ -77,8 +77,10 @@ done >trouble
 is "answers 500, 429, 403, 410, garbage, half of one, 4 MiB in a line and none at all are asked again, not in a hurry" "$(cat trouble)" ""
 scrape
 is "and end no pod" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_steps_ended_total k8s)" "$n 0"
+kill -HUP $k8s_pid
 kill $k8s_pid
 wait_for 20 is_gone $k8s_pid
+is "told to end, ceems-k8s says so, also beside an API server that hangs" "$(tail -n1 k8s.log | grep -o 'msg=.*')" 'msg="ends on SIGTERM"'
 echo second-token >token
 echo ok >api/mode
 "$k8s" --path.rundir="$run" --path.cgroupfs="$cg" --k8s.refresh=500ms --k8s.node-name=n1 --k8s.kubeconfig.file="$SCRATCH/kubeconfig" \
