@@ -11,9 +11,10 @@
 
 #include "daemon/env.h"
 #include "daemon/export.h"
+#include "daemon/gpus/gpu_pause.h"
+#include "daemon/gpus/gpu_processes.h"
+#include "daemon/gpus/unit_gpus.h"
 #include "daemon/options.h"
-#include "daemon/pause/gpu_pause.h"
-#include "daemon/unit_gpus.h"
 #include "daemon/units.h"
 #include "daemon/units_report.h"
 #include "daemon/units_totals.h"
@@ -70,7 +71,7 @@ struct slurm {
 	struct unit_values *values; /* room for one scrape */
 	size_t value_cap;
 	uint64_t host_memory_bytes, host_swap_bytes; /* 0: not known */
-	struct gpu_maps *gpus;
+	struct unit_gpus_export gpus;
 	struct log_repeat failing;
 };
 
@@ -106,7 +107,7 @@ void unit_collector_close(void *state)
 	free(s->views);
 	free(s->steps);
 	free(s->values);
-	gpu_maps_free(s->gpus);
+	unit_gpus_export_close(&s->gpus);
 	free(s);
 }
 
@@ -153,8 +154,8 @@ int unit_collector_open(const struct env *env, const struct unit_collector *whic
 		s->step_count = steps_capacity(s->units);
 		s->steps = calloc(s->step_count, sizeof(*s->steps));
 	}
-	s->gpus = gpu_maps_new(env);
-	if (!s->views || !s->gpus || (s->step_count && !s->steps)) {
+	int rc = unit_gpus_export_open(&s->gpus, env);
+	if (!s->views || rc < 0 || (s->step_count && !s->steps)) {
 		s->view_count = s->views ? s->view_count : 0;
 		s->step_count = s->steps ? s->step_count : 0;
 		unit_collector_close(s);
@@ -553,7 +554,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 	size_t n = 0;
 
 	if (s->which.manager == MANAGER_LIBVIRT)
-		gpu_maps_read_vgpus(s->gpus);
+		unit_gpus_export_begin(&s->gpus);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
 		if (unit->manager != (uint32_t)s->which.manager)
@@ -571,7 +572,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 		n++;
 		export_unit_devices(s, unit, v, out);
 		if (unit->state == UNIT_RUNNING)
-			gpu_maps_export(s->gpus, unit, &v->gpus, out);
+			unit_gpus_put(&s->gpus, unit, &v->gpus, out);
 	}
 	if (!any_failed && log_repeat_over(&s->failing))
 		log_info("%s: the control groups of all units can be read again",
@@ -721,7 +722,7 @@ int unit_collector_collect(void *state, struct prom *out, struct err *err)
 	if (rc < 0)
 		return err_set(err, rc, "no memory");
 	if (s->which.manager == MANAGER_SLURM) {
-		gpu_maps_export_processes(s->gpus, s->units, out);
+		gpu_processes_export(s->env, s->gpus.maps, s->units, out);
 		gpu_pause_export(s->env->gpu_pause, s->env->hostname, out);
 	}
 	units_node_totals(s->units, (uint32_t)s->which.manager, &totals);

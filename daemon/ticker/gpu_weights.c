@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/energy.h"
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpus.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/meters.h"
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "daemon/energy_options.h"
+#include "daemon/gpus/gpu_maps.h"
+#include "daemon/gpus/gpu_vgpus.h"
 #include "daemon/options.h"
 #include "daemon/sample.h"
 #include "daemon/sources/meters.h"
@@ -20,8 +22,6 @@
 #include "daemon/ticker/gpu_weights.h"
 #include "daemon/ticker/node_use.h"
 #include "daemon/ticker/usage_deltas.h"
-#include "daemon/unit_gpus.h"
-#include "daemon/vgpus/gpu_vgpus.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 

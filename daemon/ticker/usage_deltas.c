@@ -80,7 +80,7 @@ static int find_gpus(struct usage_deltas *w, const struct usage_deltas_params *p
 
 	if ((unit->gpu_share[0] || p->gpus_by_driver) && p->gpu_maps)
 		n = gpu_maps_of(p->gpu_maps, unit, p->gpus_by_driver, ret,
-				GPUS_PER_UNIT);
+				GPUS_PER_UNIT, NULL);
 	*mapped = p->gpus_by_driver && n >= 0;
 	if (n == -EAGAIN && p->gpus_by_driver && p->gpus > 1)
 		return 0;

@@ -3,13 +3,13 @@
 #define CEEMS_DAEMON_TICKER_USAGE_DELTAS_H
 
 #include "daemon/energy.h"
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpu_maps.h"
+#include "daemon/gpus/gpu_vgpus.h"
+#include "daemon/gpus/gpus.h"
 #include "daemon/sample.h"
 #include "daemon/ticker/gpu_sharing.h"
 #include "daemon/ticker/gpu_weights.h"
-#include "daemon/unit_gpus.h"
 #include "daemon/units_energy.h"
-#include "daemon/vgpus/gpu_vgpus.h"
 
 /* Which part of a device a unit was given */
 struct gpu_part {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

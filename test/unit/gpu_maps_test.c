@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When slurmd is asked which devices it has, and whose the answer is. slurmd is a
  * script that prints a file. */
-#include "daemon/unit_gpus.h"
+#include "daemon/gpus/gpu_maps.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static int teardown(void **state)
 static const char *file_of(const struct unit *unit)
 {
 	static struct gpu_use use[4];
-	int n = gpu_maps_of(maps, unit, true, use, 4);
+	int n = gpu_maps_of(maps, unit, true, use, 4, NULL);
 
 	return n == 1 ? use[0].gpu->file : "";
 }

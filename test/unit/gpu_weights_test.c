@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/energy.h"
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpus.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/sources/source.h"
 #include "daemon/ticker/gpu_readings.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* slurmd-G/: what `slurmd -G` of 22.05.8 and 24.11.5 printed for gres.conf files with
  * stand-in device nodes, renamed to the NVIDIA driver's. */
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpus.h"
 
 #include <errno.h>
 #include <fcntl.h>

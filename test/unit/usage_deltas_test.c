@@ -12,11 +12,11 @@ static struct gpu_weight instance;
 static int has_instance; /* whether ceems-gpu has told of it */
 
 int __wrap_gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
-		       struct gpu_use *ret, size_t max);
+		       struct gpu_use *ret, size_t max, struct err *err);
 int __wrap_gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
-		       struct gpu_use *ret, size_t max)
+		       struct gpu_use *ret, size_t max, struct err *err)
 {
-	(void)m, (void)patient, (void)max;
+	(void)m, (void)patient, (void)max, (void)err;
 	assert_int_equal(unit->manager, MANAGER_SLURM);
 	*ret = held;
 	return 1;

@@ -4,7 +4,7 @@
  * the digits at the end of the file name; the gres index is the position among the gpu
  * devices, as a job with a typed request shows (SLURM_STEP_GPUS=2 for the device listed
  * third, whatever its file is called). */
-#include "daemon/gpus.h"
+#include "daemon/gpus/gpus.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_PAUSE_GPU_PAUSE_H
-#define CEEMS_DAEMON_PAUSE_GPU_PAUSE_H
+#ifndef CEEMS_DAEMON_GPUS_GPU_PAUSE_H
+#define CEEMS_DAEMON_GPUS_GPU_PAUSE_H
 
 #include <sys/types.h>
 

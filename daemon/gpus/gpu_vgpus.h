@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_VGPUS_GPU_VGPUS_H
-#define CEEMS_DAEMON_VGPUS_GPU_VGPUS_H
+#ifndef CEEMS_DAEMON_GPUS_GPU_VGPUS_H
+#define CEEMS_DAEMON_GPUS_GPU_VGPUS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/vgpus/gpu_vgpus.h"
+#include "daemon/gpus/gpu_vgpus.h"
 
 #include <stdio.h>
 #include <stdlib.h>

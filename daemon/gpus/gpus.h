@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_DAEMON_GPUS_H
-#define CEEMS_DAEMON_GPUS_H
+#ifndef CEEMS_DAEMON_GPUS_GPUS_H
+#define CEEMS_DAEMON_GPUS_GPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

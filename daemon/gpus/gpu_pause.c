@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "daemon/pause/gpu_pause.h"
+#include "daemon/gpus/gpu_pause.h"
 
 #include <errno.h>
 #include <fcntl.h>
