@@ -15,6 +15,7 @@ build=$(cd "$BUILD" && pwd)
 packaging/deb/build 0.1.0~test "$SCRATCH/debs" "$build" >"$SCRATCH/made" 2>&1
 is "the packages are built" "$?" 0 || { tail "$SCRATCH/made" | sed 's/^/# /'; tap_done; }
 mkdir -p "$SCRATCH/tree" && packaging/stage 0.1.0~test "$SCRATCH/tree/ceems" "$build" >"$SCRATCH/staged" 2>&1
+is "their tree has what was made, and nothing that tests write meanwhile" "$? $(cd "$SCRATCH/tree/ceems/build" && find ceemsd obj/replay test log fuzz bench deb -maxdepth 0 2>/dev/null)" "0 ceemsd"
 rm -rf "$SCRATCH/tree/ceems/build"
 cat >"$SCRATCH/inside" <<'END'
 cd "$1" || exit 1

@@ -18,4 +18,7 @@ like "without cmocka they say what is missing" "$(make -s check-unit HAVE_CMOCKA
 like "and make help names them" "$(make help)" 'make check-unit .*libcmocka-dev'
 make -s install DESTDIR="$SCRATCH/root" PREFIX=/usr >"$SCRATCH/install.log" 2>&1
 is "it installs" $? 0
+git init -q "$SCRATCH" # nobody's clone is taken for that of the sources
+packaging/stage 0.1.0~test "$SCRATCH/tree" build >"$SCRATCH/stage.log" 2>&1
+is "packages are made of the same files" "$? $(cd "$SCRATCH/tree" && find . -path ./build -prune -o -path ./debian -prune -o ! -type d -print | sort | diff - <(cd "$OLDPWD" && find . -path ./build -prune -o ! -type d -print | sort))" "0 "
 tap_done
