@@ -18,6 +18,8 @@ space := $(empty) $(empty)
 
 # Variants build apart: SAN=address,undefined -> build/san-address-undefined
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+# However it is spelled, a file has one name: the lists of what it was made from (x.d) hold names
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 OBJ := $(BUILD)/obj
 
 WARNINGS := -Wall -Wextra -Wformat=2 -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
