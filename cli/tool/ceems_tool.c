@@ -57,7 +57,9 @@ static const struct command commands[] = {
 	 "  --cluster NAME       default: ClusterName of slurm.conf\n"
 	 "  --prometheus URL     default: http://127.0.0.1:9090\n"
 	 "  --aggregator URL     default: http://127.0.0.1:9020\n"
-	 "  --grafana ADDRESS    default: 127.0.0.1\n" SETUP_OPTIONS},
+	 "  --grafana ADDRESS    default: 127.0.0.1\n"
+	 "  --ca-file FILE       verifies the aggregator's "
+	 "certificate\n" SETUP_OPTIONS},
 	{"check slurm",
 	 "is this host's Slurm configured so that every job is recorded?",
 	 run_check_slurm,

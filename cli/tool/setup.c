@@ -173,7 +173,9 @@ static int read_setup_option(struct setup *s, int c, char **argv)
 		if (strlen(optarg) >= SETUP_ANSWER_MAX)
 			return tool_usage_error("setup: too long: --",
 						s->role->questions[i].name);
-		memcpy(s->answers[i], optarg, strlen(optarg) + 1);
+		/* "-" takes the one before away, here as where it is asked for */
+		const char *text = strcmp(optarg, "-") == 0 ? "" : optarg;
+		memcpy(s->answers[i], text, strlen(text) + 1);
 		s->given[i] = true;
 		return 0;
 	}

@@ -49,17 +49,23 @@ static void put_aggregator_url(const struct setup *s, struct buf *out)
 	}
 }
 
+/* Where cacct and the load balancer ask, under the peer's key. */
+static void put_api_server(const struct setup *s, struct buf *out)
+{
+	buf_puts(out, "ceems_api_server:\n  web:\n    url: ");
+	setup_put_text(out, setup_answer(s, "aggregator"));
+	if (*setup_answer(s, "ca-file")) {
+		buf_puts(out, "\n    tls_config:\n      ca_file: ");
+		setup_put_text(out, setup_answer(s, "ca-file"));
+	}
+	buf_puts(out, "\n");
+}
+
 static int write_cacct(struct setup *s, struct err *err)
 {
 	auto_buf struct buf b = BUF_INIT;
 
-	buf_puts(&b, "ceems_api_server:\n  web:\n    url: ");
-	setup_put_text(&b, setup_answer(s, "aggregator"));
-	if (*setup_answer(s, "ca-file")) {
-		buf_puts(&b, "\n    tls_config:\n      ca_file: ");
-		setup_put_text(&b, setup_answer(s, "ca-file"));
-	}
-	buf_puts(&b, "\n");
+	put_api_server(s, &b);
 	return setup_put_dropin(s, "cacct.d", NULL, &b, err);
 }
 
@@ -258,6 +264,7 @@ static const struct setup_question lb_questions[] = {
 	{"prometheus", "URL of its Prometheus", guess_prometheus, setup_check_url},
 	{"aggregator", "URL of the aggregator", guess_api, setup_check_url},
 	{"grafana", "IP address of Grafana", setup_guess_loopback, setup_check_host},
+	{"ca-file", NULL, NULL, NULL},
 	{NULL, NULL, NULL, NULL},
 };
 
@@ -273,9 +280,8 @@ static int write_lb(struct setup *s, struct err *err)
 	buf_puts(&b, "\n  identity:\n    front_ends: [\"password:grafana\"]\n"
 		     "    front_end_addresses: [");
 	setup_put_text(&b, setup_answer(s, "grafana"));
-	buf_puts(&b, "]\nceems_api_server:\n  web:\n    url: ");
-	setup_put_text(&b, setup_answer(s, "aggregator"));
-	buf_puts(&b, "\n");
+	buf_puts(&b, "]\n");
+	put_api_server(s, &b);
 	int rc = setup_put_dropin(s, "lb.d", "ceems-lb", &b, err);
 	return rc < 0 ? rc
 		      : setup_put_web(s, "lb-web.d", "lb", "grafana", "grafana",

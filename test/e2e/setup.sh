@@ -94,6 +94,15 @@ ok "and accepts them" "$BUILD/ceems_aggregator" --check-config --config.file="$e
 run lb
 is "a load balancer, for the cluster that slurm.conf names" "$? $(grep -c 'id: "blue"' "$etc/lb.d/50-setup.yaml")" "0 1"
 ok "and accepts them, too" "$BUILD/ceems_lb" --check-config --config.file="$etc/lb.yaml" --web.config.file="$etc/lb-web.yaml"
+run lb --aggregator https://management:9020 --ca-file "$etc/secrets/none.crt"
+is "a certificate of the aggregator that is not there is refused" "$? $(grep -c "^fail:.*$etc/secrets/none.crt" "$SCRATCH/out")" "2 1"
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=management -keyout "$SCRATCH/key" -out "$SCRATCH/aggregator.crt" 2>/dev/null
+run lb --ca-file "$SCRATCH/aggregator.crt"
+is "the load balancer verifies an aggregator on another host with its certificate" "$? $(tail -n 4 "$etc/lb.d/50-setup.yaml" | tr -d ' \n')" "0 web:url:\"https://management:9020\"tls_config:ca_file:\"$SCRATCH/aggregator.crt\""
+run lb --aggregator http://127.0.0.1:9020 --ca-file -
+run node --aggregator - --force
+is "a node whose records go nowhere" "$? $(grep -c aggregator.url "$etc/ceemsd.d/50-setup.yaml")" "1 0"
+run node --aggregator http://127.0.0.1:9020 --force
 was=$(state)
 run aggregator && run lb
 is "both can be run again" "$? $(state)" "0 $was"
