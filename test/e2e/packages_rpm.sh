@@ -21,8 +21,6 @@ like "those of plugins need exactly their Slurm" "$(rpm -qp --requires "$SCRATCH
 cat >"$SCRATCH/inside" <<'END'
 cd "$1" || exit 1
 say() { printf '%s\t%s\n' "$1" "$2"; }
-files() { find /etc /run /usr /var/spool -name '*ceems*' -print 2>/dev/null | sort; }
-files >before
 some=$(ls first/*.rpm | grep -v 'slurm-.*-24')
 say installed "$(rpm -i --nodeps $some >log 2>&1; echo $?) $(grep -v 'use Alien instead\|However assuming' log | head -n 2)"
 say accounts "$(getent passwd ceems ceems-aggregator ceems-lb ceems-redfish | cut -d: -f1 | paste -sd' ')"
@@ -31,8 +29,7 @@ say verify "$(rpm -Va 'ceems*' --nodeps --nouser --nogroup --nomode 2>&1 | grep 
 echo '# ours' >>/etc/ceems/ceemsd.yaml
 say upgraded "$(rpm -U --nodeps $(ls second/*.rpm | grep -v 'slurm-.*-24') >log 2>&1; echo $?) $(rpm -q --qf '%{VERSION}' ceemsd) $(tail -n 1 /etc/ceems/ceemsd.yaml)"
 say erased "$(rpm -e --nodeps $(rpm -qa 'ceems*') >log 2>&1; echo $?)"
-files >after
-say left "$(comm -13 before after | grep -v '/rpm' | paste -sd' ')"
+say left "$(find written -path written/var/lib/rpm -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"
 END
 overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
 said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
@@ -42,6 +39,6 @@ is "and each file is for its service alone" "$(said modes)" "/etc/ceems 751 root
 is "every file is as it was packaged" "$(said verify)" ""
 is "a second release installs over it and keeps what the site wrote" "$(said upgraded)" "0 0.1.1 # ours"
 is "they can be erased" "$(said erased)" 0
-like "and leave only the configuration that was changed, and the spool" "$(said left)" '^(/etc/ceems/?[^ ]* ?)*(/var/spool/ceems[^ ]* ?)*$'
+like "and leave only the configuration that was changed, and the spool" "$(said left)" '^(/etc/ceems/?[^ ]* ?)+(/var/spool/ceems[^ ]* ?)*$'
 [ ! -s "$SCRATCH/errors" ] || sed 's/^/# /' "$SCRATCH/errors"
 tap_done
