@@ -26,15 +26,6 @@ static void store_unit_report(struct units *u, uint32_t i, const struct unit_rep
 	txn_commit(u);
 }
 
-static void store_window(struct units *u, uint32_t i, const struct unit_report *r,
-			 struct unit_gpu_sums *gpus, const struct unit_gpu_sums *from)
-{
-	txn_begin(u);
-	txn_put(u, &u->unit_reports[i], r, sizeof(*r));
-	txn_put(u, gpus, from, sizeof(*from));
-	txn_commit(u);
-}
-
 /* ---- energy ---------------------------------------------------------------------- */
 
 /* Values from the file are bounded before use. */
@@ -105,20 +96,9 @@ const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i)
 	return &u->gpu_uses[i];
 }
 
-void unit_gpu_add_figure(const struct unit_gpu_use *g, uint64_t of_ms,
-			 uint64_t told_ppm_ms, uint64_t told_ms, uint64_t *sum)
+const struct unit_gpu_profile *unit_gpu_profile(const struct units *u, uint32_t i)
 {
-	uint64_t before_ms = g->live.memory_of_ms - of_ms;
-	unsigned __int128 more = 0;
-
-	if (told_ms)
-		more = (unsigned __int128)told_ppm_ms *
-		       (*sum ? of_ms : of_ms + before_ms) / told_ms;
-	else if (*sum && before_ms)
-		more = (unsigned __int128)(*sum - 1) * of_ms / before_ms;
-	if (told_ms && !*sum)
-		*sum = 1;
-	*sum += (uint64_t)more;
+	return &u->gpu_profiles[i];
 }
 
 void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
@@ -126,15 +106,17 @@ void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *m
 		      uint64_t size_kib)
 {
 	struct unit_gpu_use *g = &u->gpu_uses[i];
+	struct unit_gpu_figures *f = &u->gpu_profiles[i].live;
 
 	g->live.busy_of_ns += more->busy_of_ns;
 	g->live.busy_ns += more->busy_ns;
 	g->live.idle_ns += more->idle_ns;
 	g->live.memory_of_ms += more->memory_of_ms;
 	g->live.memory_kib_ms += more->memory_kib_ms;
-	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++)
-		unit_gpu_add_figure(g, more->memory_of_ms, figures->ppm_ms[k],
-				    figures->of_ms[k], &g->figure_ppm_ms[k]);
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+		f->ppm_ms[k] += figures->ppm_ms[k];
+		f->of_ms[k] += figures->of_ms[k];
+	}
 	if (used_kib > g->memory_peak_kib)
 		g->memory_peak_kib = used_kib;
 	if (size_kib > g->memory_size_kib)
@@ -242,6 +224,8 @@ void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
 		       uint64_t now_boottime_ns)
 {
 	struct unit_report r = u->unit_reports[i];
+	struct unit_gpu_use *g = &u->gpu_uses[i];
+	struct unit_gpu_profile *p = &u->gpu_profiles[i];
 
 	unit_report_now(u, i, now_boottime_ns, &r.next);
 	if (!r.t0_ns)
@@ -254,19 +238,29 @@ void unit_report_close(struct units *u, uint32_t i, uint64_t t1_ns,
 	r.pending_peak_bytes = r.window_peak_bytes;
 	r.window_peak_bytes = 0;
 	r.marks |= REPORT_PENDING;
-	store_window(u, i, &r, &u->gpu_uses[i].next, &u->gpu_uses[i].live);
+	txn_begin(u);
+	txn_put(u, &u->unit_reports[i], &r, sizeof(r));
+	txn_put(u, &g->next, &g->live, sizeof(g->next));
+	txn_put(u, &p->next, &p->live, sizeof(p->next));
+	txn_commit(u);
 }
 
 void unit_report_move_on(struct units *u, uint32_t i)
 {
 	struct unit_report r = u->unit_reports[i];
+	struct unit_gpu_use *g = &u->gpu_uses[i];
+	struct unit_gpu_profile *p = &u->gpu_profiles[i];
 
 	r.told = r.next;
 	r.t0_ns = r.t1_ns;
 	r.pending_peak_bytes = 0;
 	r.marks &= ~(uint32_t)REPORT_PENDING;
 	r.marks |= REPORT_TOLD;
-	store_window(u, i, &r, &u->gpu_uses[i].told, &u->gpu_uses[i].next);
+	txn_begin(u);
+	txn_put(u, &u->unit_reports[i], &r, sizeof(r));
+	txn_put(u, &g->told, &g->next, sizeof(g->told));
+	txn_put(u, &p->told, &p->next, sizeof(p->told));
+	txn_commit(u);
 }
 
 void unit_report_mark(struct units *u, uint32_t i, uint32_t set, uint32_t clear)
@@ -321,11 +315,13 @@ static uint64_t draw_instance(const struct units *u)
 
 void report_put_unit(struct units *u, uint32_t i)
 {
-	static const struct unit_gpu_use none;
+	static const struct unit_gpu_use no_use;
+	static const struct unit_gpu_profile no_profile;
 	struct unit_report fresh = {.instance = draw_instance(u)};
 
 	txn_put(u, &u->unit_reports[i], &fresh, sizeof(fresh));
-	txn_put(u, &u->gpu_uses[i], &none, sizeof(none));
+	txn_put(u, &u->gpu_uses[i], &no_use, sizeof(no_use));
+	txn_put(u, &u->gpu_profiles[i], &no_profile, sizeof(no_profile));
 }
 
 static bool is_untold(const struct units *u, uint32_t i)

@@ -82,11 +82,16 @@ struct unit_gpu_use {
 	struct unit_gpu_sums live, told, next; /* as in struct unit_report */
 	/* of all its devices together */
 	uint64_t memory_peak_kib, memory_size_kib;
-	/* ppm x ms over live.memory_of_ms, plus 1; 0: not known. A reading without a
-	 * figure stands for the mean of those that have it. */
+	/* In tables of version 8 alone, instead of struct unit_gpu_profile: ppm x ms
+	 * over live.memory_of_ms, plus 1; 0: not known */
 	uint64_t figure_ppm_ms[UNIT_GPU_FIGURES];
 };
 _Static_assert(sizeof(struct unit_gpu_use) == 192, "part of a file format");
+
+struct unit_gpu_profile {
+	struct unit_gpu_figures live, told, next;
+};
+_Static_assert(sizeof(struct unit_gpu_profile) == 336, "part of a file format");
 
 /* Borrowed; i: a slot in use */
 const struct unit_report *unit_report(const struct units *u, uint32_t i);
@@ -103,11 +108,8 @@ void unit_report_memory(struct units *u, uint32_t i, uint64_t bytes, uint64_t ms
 void unit_report_gpus(struct units *u, uint32_t i, const struct unit_gpu_sums *more,
 		      const struct unit_gpu_figures *figures, uint64_t used_kib,
 		      uint64_t size_kib);
-/* Adds to *sum, one of g->figure_ppm_ms, what readings of of_ms tell; that time is part
- * of g->live.memory_of_ms already. told_ms 0: nothing. */
-void unit_gpu_add_figure(const struct unit_gpu_use *g, uint64_t of_ms,
-			 uint64_t told_ppm_ms, uint64_t told_ms, uint64_t *sum);
 const struct unit_gpu_use *unit_gpu_use(const struct units *u, uint32_t i);
+const struct unit_gpu_profile *unit_gpu_profile(const struct units *u, uint32_t i);
 /* No daemon ran for so long. */
 void unit_report_unobserved(struct units *u, uint32_t i, uint64_t ns);
 

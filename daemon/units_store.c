@@ -18,11 +18,12 @@
 #include "lib/fs.h"
 
 #define MAGIC "CEEMSUNI"
-#define VERSION 8u
+#define VERSION 9u
 /* Older versions are extended at open, see extend_file(). */
-#define VERSION_NO_GPUS 7u   /* without struct unit_gpu_use */
-#define VERSION_NO_BEFORE 6u /* and without struct unit_before */
-#define VERSION_UNNAMED 5u   /* and without names of steps */
+#define VERSION_NO_PROFILES 8u /* without struct unit_gpu_profile */
+#define VERSION_NO_GPUS 7u     /* and without struct unit_gpu_use */
+#define VERSION_NO_BEFORE 6u   /* and without struct unit_before */
+#define VERSION_UNNAMED 5u     /* and without names of steps */
 #define PAGE 4096u
 #define CHUNK 64u /* slots allocated on disk at a time */
 #define STEPS_PER_UNIT 4u
@@ -90,10 +91,15 @@ static size_t gpu_uses_off(uint32_t capacity)
 	return befores_off(capacity) +
 	       round_up_to_pages(capacity * sizeof(struct unit_before));
 }
-static size_t table_file_bytes(uint32_t capacity)
+static size_t gpu_profiles_off(uint32_t capacity)
 {
 	return gpu_uses_off(capacity) +
 	       round_up_to_pages(capacity * sizeof(struct unit_gpu_use));
+}
+static size_t table_file_bytes(uint32_t capacity)
+{
+	return gpu_profiles_off(capacity) +
+	       round_up_to_pages(capacity * sizeof(struct unit_gpu_profile));
 }
 /* For a version, 0: one that is not taken over */
 static size_t bytes_of(uint32_t version, uint32_t capacity)
@@ -101,6 +107,8 @@ static size_t bytes_of(uint32_t version, uint32_t capacity)
 	switch (version) {
 	case VERSION:
 		return table_file_bytes(capacity);
+	case VERSION_NO_PROFILES:
+		return gpu_profiles_off(capacity);
 	case VERSION_NO_GPUS:
 		return gpu_uses_off(capacity);
 	case VERSION_NO_BEFORE:
@@ -182,21 +190,21 @@ static bool log_is_sound(const struct units *u)
 
 /* ---- slots ----------------------------------------------------------------------- */
 
-/* Slots of one kind; each slot has data in three places, or four (last_slot not 0). */
+/* Slots of one kind; each has data in several places. */
 struct area {
-	size_t off, slot;
-	size_t energy_off, energy_slot;
-	size_t more_off, more_slot;
-	size_t last_off, last_slot;
 	uint32_t capacity;
+	struct {
+		size_t off, slot; /* slot 0: there are no more */
+	} place[6];
 };
 
-static bool allocate_slots(struct units *u, size_t off, size_t slot, uint32_t at,
+static bool allocate_slots(struct units *u, const struct area *a, uint32_t at,
 			   uint32_t n)
 {
-	u->back_errno = slot ? posix_fallocate(u->fd, (off_t)(off + at * slot),
-					       (off_t)(n * slot))
-			     : 0;
+	for (size_t i = 0; a->place[i].slot && !u->back_errno; i++)
+		u->back_errno = posix_fallocate(
+			u->fd, (off_t)(a->place[i].off + at * a->place[i].slot),
+			(off_t)(n * a->place[i].slot));
 	return u->back_errno == 0;
 }
 
@@ -206,10 +214,7 @@ static bool back_slots(struct units *u, const struct area *a, uint32_t *backed,
 {
 	while (*backed <= need) {
 		uint32_t left = a->capacity - *backed, n = left < CHUNK ? left : CHUNK;
-		if (!allocate_slots(u, a->off, a->slot, *backed, n) ||
-		    !allocate_slots(u, a->energy_off, a->energy_slot, *backed, n) ||
-		    !allocate_slots(u, a->more_off, a->more_slot, *backed, n) ||
-		    !allocate_slots(u, a->last_off, a->last_slot, *backed, n))
+		if (!allocate_slots(u, a, *backed, n))
 			return false;
 		*backed += n;
 	}
@@ -219,16 +224,16 @@ static bool back_slots(struct units *u, const struct area *a, uint32_t *backed,
 uint32_t store_unit_free(struct units *u)
 {
 	uint32_t i = index_unit_free(u), capacity = u->capacity;
+	const struct area area = {
+		.capacity = capacity,
+		.place = {
+			{units_off(), sizeof(struct unit)},
+			{unit_energy_off(capacity), sizeof(struct unit_accounts)},
+			{reports_off(capacity), sizeof(struct unit_report)},
+			{gpu_uses_off(capacity), sizeof(struct unit_gpu_use)},
+			{gpu_profiles_off(capacity), sizeof(struct unit_gpu_profile)}}};
+
 	u->back_errno = 0;
-	const struct area area = {.off = units_off(),
-				  .slot = sizeof(struct unit),
-				  .energy_off = unit_energy_off(capacity),
-				  .energy_slot = sizeof(struct unit_accounts),
-				  .more_off = reports_off(capacity),
-				  .more_slot = sizeof(struct unit_report),
-				  .last_off = gpu_uses_off(capacity),
-				  .last_slot = sizeof(struct unit_gpu_use),
-				  .capacity = capacity};
 	if (i == UNITS_NONE || !back_slots(u, &area, &u->units_backed, i))
 		return UNITS_NONE;
 	u->h->units_backed = u->units_backed;
@@ -238,14 +243,13 @@ uint32_t store_unit_free(struct units *u)
 uint32_t store_step_free(struct units *u)
 {
 	uint32_t i = index_step_free(u), capacity = u->capacity;
+	const struct area area = {
+		.capacity = u->steps_capacity,
+		.place = {{steps_off(capacity), sizeof(struct step)},
+			  {step_energy_off(capacity), sizeof(struct step_accounts)},
+			  {names_off(capacity), sizeof(struct step_name)}}};
+
 	u->back_errno = 0;
-	const struct area area = {.off = steps_off(capacity),
-				  .slot = sizeof(struct step),
-				  .energy_off = step_energy_off(capacity),
-				  .energy_slot = sizeof(struct step_accounts),
-				  .more_off = names_off(capacity),
-				  .more_slot = sizeof(struct step_name),
-				  .capacity = u->steps_capacity};
 	if (i == UNITS_NONE || !back_slots(u, &area, &u->steps_backed, i))
 		return UNITS_NONE;
 	u->h->steps_backed = u->steps_backed;
@@ -341,6 +345,8 @@ static void set_places(struct units *u)
 	u->step_names = (struct step_name *)(u->map + names_off(capacity));
 	u->befores = (struct unit_before *)(u->map + befores_off(capacity));
 	u->gpu_uses = (struct unit_gpu_use *)(u->map + gpu_uses_off(capacity));
+	u->gpu_profiles =
+		(struct unit_gpu_profile *)(u->map + gpu_profiles_off(capacity));
 }
 
 static bool header_is_ours(const struct store_header *h, size_t bytes, const char *boot)
@@ -371,6 +377,7 @@ static int extend_file(struct units *u, struct err *err)
 	uint32_t capacity = u->capacity, backed = u->steps_backed;
 	off_t used = (off_t)(backed * sizeof(struct step_name));
 	off_t gpus = (off_t)(u->units_backed * sizeof(struct unit_gpu_use));
+	off_t profiles = (off_t)(u->units_backed * sizeof(struct unit_gpu_profile));
 
 	if (u->h->version == VERSION)
 		return 0;
@@ -381,13 +388,31 @@ static int extend_file(struct units *u, struct err *err)
 		rc = back_befores(u, capacity);
 	if (rc == 0 && gpus)
 		rc = -posix_fallocate(u->fd, (off_t)gpu_uses_off(capacity), gpus);
+	if (rc == 0 && gpus)
+		rc = -posix_fallocate(u->fd, (off_t)gpu_profiles_off(capacity),
+				      profiles);
 	if (rc < 0)
 		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
 	unmap_file(u);
-	rc = map_file(u, table_file_bytes(capacity), err);
-	if (rc == 0)
-		u->h->version = VERSION;
-	return rc;
+	return map_file(u, table_file_bytes(capacity), err);
+}
+
+/* What an extended table said of GPUs' performance counters goes on. It was reported
+ * up to now. */
+static void convert_table(struct units *u)
+{
+	for (uint32_t i = 0; i < u->units_backed; i++) {
+		const struct unit_gpu_use *g = &u->gpu_uses[i];
+		struct unit_gpu_figures was = {{0}, {0}};
+		for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+			if (!g->figure_ppm_ms[k])
+				continue;
+			was.ppm_ms[k] = g->figure_ppm_ms[k] - 1;
+			was.of_ms[k] = g->live.memory_of_ms;
+		}
+		u->gpu_profiles[i] = (struct unit_gpu_profile){was, was, was};
+	}
+	u->h->version = VERSION;
 }
 
 /* 0: taken over; -ENOENT: there is none that can be, and err says why if there is one;
@@ -433,6 +458,8 @@ static int take_over_table(struct units *u, int dirfd, const char *boot,
 			return err_set(err, -ENOENT, "its log is damaged");
 		replay_log(u);
 	}
+	if (u->h->version != VERSION)
+		convert_table(u);
 	rc = index_init(u, err);
 	if (rc)
 		return rc;

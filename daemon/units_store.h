@@ -94,6 +94,7 @@ struct units {
 	struct step_name *step_names;
 	struct unit_before *befores;
 	struct unit_gpu_use *gpu_uses;
+	struct unit_gpu_profile *gpu_profiles;
 
 	/* Private, rebuilt at open. Indices are taken from here and never from the
 	 * file, which may be damaged at any moment: then counters are wrong, but

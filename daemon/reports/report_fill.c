@@ -24,6 +24,7 @@ _Static_assert((int)UNIT_END_COMPLETED == (int)REPORT_END_COMPLETED &&
 		       (int)UNIT_END_OOM == (int)REPORT_END_OOM &&
 		       (int)UNIT_END_LOST == (int)REPORT_END_LOST,
 	       "ends");
+_Static_assert((unsigned)UNIT_GPU_FIGURES == COUNT_GPU_FIGURES, "figures of GPUs");
 
 uint64_t report_time_of(const struct unit *unit, uint64_t boottime_ns)
 {
@@ -130,6 +131,18 @@ static void fill_gpu_use(struct report *r, const struct unit_gpu_sums *from,
 	}
 }
 
+static void fill_gpu_figures(struct report *r, const struct unit_gpu_figures *from,
+			     const struct unit_gpu_figures *to)
+{
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+		uint64_t ppm_ms = clamp_minus(to->ppm_ms[k], from->ppm_ms[k]);
+		uint64_t of_ms = clamp_minus(to->of_ms[k], from->of_ms[k]);
+		if (of_ms)
+			report_count_set(&r->counts, COUNT_GPU_FIGURE + k,
+					 held_part(r, ppm_ms, of_ms * 1000000));
+	}
+}
+
 static void fill_gpu_counts(struct report *r, const struct unit_gpu_use *g)
 {
 	if (g->live.busy_of_ns)
@@ -141,12 +154,6 @@ static void fill_gpu_counts(struct report *r, const struct unit_gpu_use *g)
 			 g->memory_peak_kib * 1024);
 	report_count_set(&r->counts, COUNT_GPU_MEMORY_SIZE_BYTES,
 			 g->memory_size_kib * 1024);
-	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
-		if (g->figure_ppm_ms[k])
-			report_count_set(&r->counts, COUNT_GPU_FIGURE + k,
-					 held_part(r, g->figure_ppm_ms[k] - 1,
-						   g->live.memory_of_ms * 1000000));
-	}
 }
 
 static void fill_energy(struct report *r, const struct unit_report *ur,
@@ -171,6 +178,8 @@ void report_fill_window(struct report *r, const struct units *u, uint32_t i,
 	r->t1_ns = ur->t1_ns;
 	fill_use(r, &ur->told, &ur->next, ur->pending_peak_bytes);
 	fill_gpu_use(r, &unit_gpu_use(u, i)->told, &unit_gpu_use(u, i)->next);
+	fill_gpu_figures(r, &unit_gpu_profile(u, i)->told,
+			 &unit_gpu_profile(u, i)->next);
 	fill_energy(r, ur, &ur->told, &ur->next, who);
 }
 
@@ -179,6 +188,7 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 {
 	const struct unit *unit = units_get((struct units *)u, i);
 	static const struct unit_gpu_sums no_gpus;
+	static const struct unit_gpu_figures no_figures;
 	const struct unit_report *ur = unit_report(u, i);
 	struct unit_totals t;
 
@@ -202,6 +212,7 @@ void report_fill_totals(struct report *r, const struct units *u, uint32_t i,
 						      : ur->peak_bytes);
 	fill_gpu_use(r, &no_gpus, &unit_gpu_use(u, i)->live);
 	fill_gpu_counts(r, unit_gpu_use(u, i));
+	fill_gpu_figures(r, &no_figures, &unit_gpu_profile(u, i)->live);
 	fill_energy(r, ur, &from, sums, who);
 }
 

@@ -181,7 +181,8 @@ struct report {
 	uint32_t energy_count;
 	struct report_energy energy[REPORT_ENERGIES_MAX];
 	/* FINAL: what was counted in the whole life. One with counts
-	 * replaces those of an earlier FINAL; one without leaves them. */
+	 * replaces those of an earlier FINAL; one without leaves them.
+	 * INTERVAL: those from COUNT_GPU_FIGURE on, of the window */
 	struct report_counts counts;
 	uint32_t mount_count; /* 0 unless counts has those of files */
 	struct report_mount mounts[REPORT_MOUNTS_MAX]; /* most bytes first */

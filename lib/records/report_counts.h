@@ -12,9 +12,12 @@
 
 /*
  * What was counted for a unit in its whole life, in its FINAL report
- * (lib/records/report.h): by the kernel programs, and of its GPUs. A count that is not
+ * (lib/records/report.h): by the kernel programs, and of its GPUs. INTERVAL reports
+ * have what performance counters of its GPUs say of their window. A count that is not
  * known is absent: the program was not there, or has not seen all of the unit.
  */
+
+#define COUNT_GPU_FIGURES 7u
 
 /* Numbers on the wire, and the order of report_count_names: never change or reuse one.
  */
@@ -57,7 +60,7 @@ enum report_count {
 	/* devices x time in which so much of them was in use, by their performance
 	 * counters, in the order of enum unit_gpu_figure */
 	COUNT_GPU_FIGURE,
-	REPORT_COUNTS = COUNT_GPU_FIGURE + 7
+	REPORT_COUNTS = COUNT_GPU_FIGURE + COUNT_GPU_FIGURES
 };
 #define COUNT_FILES 6u       /* counts that a mount has, the first ones */
 #define COUNT_NET_OF_KIND 6u /* received, sent, sent again: bytes, packets of each */

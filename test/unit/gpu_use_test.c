@@ -210,34 +210,12 @@ static void an_instance_has_its_memory_and_figures(void **state)
 	share.share_ppm = ENERGY_ONE_PPM;
 }
 
-static void a_figure_that_is_not_told_stands_for_the_mean(void **state)
-{
-	struct unit_gpu_use g = {.memory_peak_kib = 0};
-	uint64_t *sm = &g.figure_ppm_ms[UNIT_GPU_SM];
-
-	(void)state;
-	/* not known for a second, then 400000 ppm for one, unknown again, 800000 */
-	g.live.memory_of_ms = 1000;
-	unit_gpu_add_figure(&g, 1000, 0, 0, sm);
-	assert_int_equal(*sm, 0);
-	g.live.memory_of_ms = 2000;
-	unit_gpu_add_figure(&g, 1000, 400000000, 1000, sm);
-	assert_int_equal(*sm, 800000000 + 1);
-	g.live.memory_of_ms = 3000;
-	unit_gpu_add_figure(&g, 1000, 0, 0, sm);
-	assert_int_equal(*sm, 1200000000 + 1);
-	g.live.memory_of_ms = 4000;
-	unit_gpu_add_figure(&g, 1000, 800000000, 1000, sm);
-	assert_int_equal(*sm, 2000000000 + 1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_device_has_its_figures),
 		cmocka_unit_test(of_a_shared_device_a_unit_has_what_its_processes_did),
 		cmocka_unit_test(an_instance_has_its_memory_and_figures),
-		cmocka_unit_test(a_figure_that_is_not_told_stands_for_the_mean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is reported when, with a clock that the test moves. */
+#include <math.h>
+
 #include "test/unit/reporter_fixture.h"
 
 static uint64_t run_to_the_end(const char *id, uint64_t cpu_ns)
@@ -453,6 +455,71 @@ static void crowds_are_told_in_several_batches(void **state)
 	assert_int_equal(reporter_written(reporter, REPORT_FINAL), 1500);
 }
 
+/* A second of readings of both its devices; NAN: the counter does not tell. */
+static void read_gpus(double sm, double tensor)
+{
+	const struct unit_gpu_sums more = {.memory_of_ms = 2000};
+	const double figures[UNIT_GPU_FIGURES] = {
+		[UNIT_GPU_SM] = sm,         [UNIT_GPU_OCCUPANCY] = NAN,
+		[UNIT_GPU_TENSOR] = tensor, [UNIT_GPU_FP64] = NAN,
+		[UNIT_GPU_FP32] = NAN,      [UNIT_GPU_FP16] = NAN,
+		[UNIT_GPU_DRAM] = NAN,
+	};
+	struct unit_gpu_figures f = {{0}, {0}};
+
+	for (unsigned k = 0; k < UNIT_GPU_FIGURES; k++) {
+		if (isnan(figures[k]))
+			continue;
+		f.ppm_ms[k] = (uint64_t)(figures[k] * 1000000 * 2000);
+		f.of_ms[k] = 2000;
+	}
+	unit_report_gpus(u, 0, &more, &f, 1, 2);
+}
+
+/* A figure's share of the devices' time in the newest report of a type; NAN: absent */
+static double told_figure(enum report_type type, enum unit_gpu_figure k)
+{
+	const struct heard *h = last(type);
+
+	assert_int_equal(report_decode(h->bytes, h->len, &r, &err), 0);
+	return report_count_known(&r.counts, COUNT_GPU_FIGURE + k)
+		       ? (double)r.counts.values[COUNT_GPU_FIGURE + k] /
+				 (double)(2 * (r.t1_ns - r.t0_ns))
+		       : NAN;
+}
+
+static void gpu_counters_are_of_the_window_as_far_as_they_were_told(void **state)
+{
+	(void)state;
+	begin(16);
+	struct record a = rec(RECORD_STEP_START, "7", RECORD_STEP_EXTERN);
+	snprintf(a.gpus, sizeof(a.gpus), "0,3");
+	a.flags |= RECORD_GPUS_TRUSTED;
+	assert_int_equal(apply(&a), 0);
+	start_ok("7", 0);
+	read_gpus(0.25, 0);
+	read_gpus(NAN, 0.5);
+	read_gpus(0.75, NAN);
+	work_until(1200 * SEC);
+	assert_float_equal(told_figure(REPORT_INTERVAL, UNIT_GPU_SM), 0.5, 1e-6);
+	assert_float_equal(told_figure(REPORT_INTERVAL, UNIT_GPU_TENSOR), 0.25, 1e-6);
+	assert_true(isnan(told_figure(REPORT_INTERVAL, UNIT_GPU_DRAM)));
+	/* nothing was told: absent, not what it was before, and not 0 */
+	read_gpus(NAN, NAN);
+	restart();
+	reading(steps_find(u, 0, 0), SEC, 0);
+	work_until(1500 * SEC);
+	assert_true(isnan(told_figure(REPORT_INTERVAL, UNIT_GPU_SM)));
+	/* told, and 0 */
+	read_gpus(0, NAN);
+	reading(steps_find(u, 0, 0), 2 * SEC, 0);
+	work_until(1800 * SEC);
+	assert_float_equal(told_figure(REPORT_INTERVAL, UNIT_GPU_SM), 0, 1e-6);
+	run_to_the_end("7", 5 * SEC);
+	assert_float_equal(told_figure(REPORT_FINAL, UNIT_GPU_SM), 1.0 / 3, 1e-6);
+	assert_true(isnan(told_figure(REPORT_FINAL, UNIT_GPU_DRAM)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +546,8 @@ int main(void)
 		cmocka_unit_test(a_unit_that_goes_on_gets_another_final),
 		cmocka_unit_test(many_steps_are_all_told_and_leave),
 		cmocka_unit_test(crowds_are_told_in_several_batches),
+		cmocka_unit_test(
+			gpu_counters_are_of_the_window_as_far_as_they_were_told),
 	};
 	return cmocka_run_group_tests_name("reporter", tests, setup, end_reporter);
 }

@@ -213,6 +213,28 @@ static void a_table_without_gpus_is_taken_over(void **state)
 	}
 }
 
+/* What it says of performance counters goes on, and is not reported again. */
+static void a_table_without_profiles_is_taken_over(void **state)
+{
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		fresh(16);
+		now = T0;
+		named_start("7", 0, "burn", "job");
+		u->gpu_uses[0].live.memory_of_ms = 2000;
+		u->gpu_uses[0].figure_ppm_ms[UNIT_GPU_TENSOR] = 800000000 + 1;
+		make_older(8, (unsigned char *)u->gpu_profiles - u->map, killed);
+		for (int again = 0; again < 2; again++, reopen()) {
+			const struct unit_gpu_profile *p = unit_gpu_profile(u, 0);
+			assert_int_equal(p->live.ppm_ms[UNIT_GPU_TENSOR], 800000000);
+			assert_int_equal(p->live.of_ms[UNIT_GPU_TENSOR], 2000);
+			assert_int_equal(p->live.of_ms[UNIT_GPU_SM], 0);
+			assert_memory_equal(&p->told, &p->live, sizeof(p->told));
+			assert_memory_equal(&p->next, &p->live, sizeof(p->next));
+		}
+	}
+}
+
 static void a_table_without_names_is_taken_over(void **state)
 {
 	(void)state;
@@ -464,6 +486,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_or_foreign_file_is_replaced),
 		cmocka_unit_test(names_of_steps_stay_with_them),
 		cmocka_unit_test(a_table_without_gpus_is_taken_over),
+		cmocka_unit_test(a_table_without_profiles_is_taken_over),
 		cmocka_unit_test(a_table_without_names_is_taken_over),
 		cmocka_unit_test(a_table_without_what_was_before_is_taken_over),
 		cmocka_unit_test(disk_space_is_taken_as_used),
