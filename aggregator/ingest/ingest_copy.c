@@ -62,6 +62,24 @@ static void put_energy(struct pg_copy *c, const int64_t uj[6])
 		put_s64(c, uj[d]);
 }
 
+/* An array with a value of each, or none */
+static void put_active(struct pg_copy *c, const int64_t ms[COUNT_GPU_FIGURES])
+{
+	int32_t values[COUNT_GPU_FIGURES] = {0};
+	uint64_t known = 0;
+
+	for (unsigned k = 0; k < COUNT_GPU_FIGURES; k++) {
+		if (ms[k] == INGEST_NULL)
+			continue;
+		values[k] = (int32_t)ms[k];
+		known |= UINT64_C(1) << k;
+	}
+	if (known)
+		pg_copy_s32s(c, values, known, COUNT_GPU_FIGURES);
+	else
+		pg_copy_null(c);
+}
+
 static void put_interval(struct pg_copy *c, const struct ingest_group *g, uint32_t push,
 			 const struct ingest_interval *i)
 {
@@ -84,15 +102,16 @@ static void put_interval(struct pg_copy *c, const struct ingest_group *g, uint32
 	put_s32(c, u->gpu_busy_ms);
 	put_s64(c, u->gpu_memory_mean_kib);
 	put_label(c, g, push, u->label);
+	put_active(c, u->gpu_active_ms);
 }
 
 #define INTERVAL_COLUMNS                                                               \
 	" (instance, t0, cpu_user_ns, cpu_system_ns, memory_mean_bytes, "              \
 	"memory_peak_bytes, io_read_bytes, io_write_bytes, net_rx_bytes, "             \
 	"net_tx_bytes, package_uj, dram_uj, psys_uj, gpu_uj, host_uj, other_uj, ms, "  \
-	"observed_ms, gpu_busy_ms, gpu_memory_mean_kib, energy_sources) "              \
-	"FROM STDIN (FORMAT binary)"
-#define INTERVAL_COLUMN_COUNT 21
+	"observed_ms, gpu_busy_ms, gpu_memory_mean_kib, energy_sources, "              \
+	"gpu_active_ms) FROM STDIN (FORMAT binary)"
+#define INTERVAL_COLUMN_COUNT 22
 
 int ingest_copy_intervals(struct pg *pg, const struct ingest_group *g, bool staged,
 			  struct err *err)

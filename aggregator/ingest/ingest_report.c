@@ -17,6 +17,7 @@
 /* A megawatt per node, and a second for rounding */
 #define UJ_PER_MS_MAX 1000000000ull
 #define CPUS_MAX 65536ull
+#define GPUS_MAX 1024ull
 #define TIME_MAX_NS (1ull << 62) /* in the year 2116 */
 
 static const char *const domains[] = {"package", "dram", "psys",
@@ -129,10 +130,15 @@ static int take_use(const struct report *r, struct ingest_push *p,
 		limit_value(&l, has_net, u->network_tx_bytes, BYTES_MAX, "network");
 	ret->gpu_busy_ms = limit_value(&l, u->known & REPORT_HAS_GPU_BUSY,
 				       u->gpu_busy_ns / NSEC_PER_MSEC,
-				       (ms + 1000) * 1024, "GPU time");
+				       (ms + 1000) * GPUS_MAX, "GPU time");
 	ret->gpu_memory_mean_kib = limit_value(&l, u->known & REPORT_HAS_GPU_MEMORY,
 					       u->gpu_memory_bytes / 1024,
 					       MEMORY_MAX / 1024, "GPU memory");
+	for (unsigned k = 0; k < COUNT_GPU_FIGURES && r->type == REPORT_INTERVAL; k++)
+		ret->gpu_active_ms[k] = limit_value(
+			&l, report_count_known(&r->counts, COUNT_GPU_FIGURE + k),
+			r->counts.values[COUNT_GPU_FIGURE + k] / NSEC_PER_MSEC,
+			(ms + 1000) * GPUS_MAX, "GPU time");
 	add_energy(r, &l, p, ret);
 	return l.rc;
 }
@@ -160,6 +166,8 @@ static void cut_use(const struct ingest_use *u, uint64_t from, uint64_t to,
 	ret->net_rx_bytes = part_of(u->net_rx_bytes, from, to, total);
 	ret->net_tx_bytes = part_of(u->net_tx_bytes, from, to, total);
 	ret->gpu_busy_ms = part_of(u->gpu_busy_ms, from, to, total);
+	for (unsigned k = 0; k < COUNT_GPU_FIGURES; k++)
+		ret->gpu_active_ms[k] = part_of(u->gpu_active_ms[k], from, to, total);
 	for (unsigned d = 0; d < 6; d++)
 		ret->energy_uj[d] = part_of(u->energy_uj[d], from, to, total);
 }

@@ -255,4 +255,6 @@ void ingest_use_clear(struct ingest_use *u)
 	};
 	for (unsigned i = 0; i < 6; i++)
 		u->energy_uj[i] = INGEST_NULL;
+	for (unsigned k = 0; k < COUNT_GPU_FIGURES; k++)
+		u->gpu_active_ms[k] = INGEST_NULL;
 }

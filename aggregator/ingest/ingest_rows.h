@@ -9,6 +9,7 @@
 #include "lib/buf.h"
 #include "lib/err.h"
 #include "lib/records/report_clock.h"
+#include "lib/records/report_counts.h"
 
 /*
  * A push (the body of one POST, lib/records/batch.h) as rows for the tables of
@@ -26,6 +27,7 @@ struct ingest_use {
 	int64_t io_read_bytes, io_write_bytes;
 	int64_t net_rx_bytes, net_tx_bytes;
 	int64_t gpu_busy_ms, gpu_memory_mean_kib;
+	int64_t gpu_active_ms[COUNT_GPU_FIGURES]; /* of intervals alone */
 	int64_t energy_uj[6]; /* package, dram, psys, gpu, host, other */
 	int label;            /* of the push's labels, -1: no energy */
 };

@@ -137,7 +137,7 @@ struct html_series {
 static bool has_any(const struct series *s, enum series_value v)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->points[i].value[v] > 0)
+		if (!isnan(s->points[i].value[v]))
 			return true;
 	return false;
 }
@@ -174,21 +174,27 @@ static void put_plot(const struct cacct_report *r, struct svg_plot *plot,
 
 static void put_plots(const struct cacct_report *r, struct buf *out)
 {
-	static const struct html_series cpu[] = {{SERIES_CPU_S, "in use"}},
-					gpu[] = {{SERIES_GPU_BUSY_S, "busy"}},
-					gpu_memory[] = {{SERIES_GPU_MEMORY_MEAN_BYTES,
-							 "mean"}},
-					memory[] = {{SERIES_MEMORY_MEAN_BYTES, "mean"},
-						    {SERIES_MEMORY_PEAK_BYTES,
-						     "peak of one node"}},
-					power[] = {{SERIES_TOTAL_J, "all"},
-						   {SERIES_PACKAGE_J, "processors"},
-						   {SERIES_GPU_J, "GPUs"},
-						   {SERIES_DRAM_J, "memory"}},
-					files[] = {{SERIES_IO_READ_BYTES, "read"},
-						   {SERIES_IO_WRITE_BYTES, "written"}},
-					net[] = {{SERIES_NET_RX_BYTES, "received"},
-						 {SERIES_NET_TX_BYTES, "sent"}};
+	static const struct html_series
+		cpu[] = {{SERIES_CPU_S, "in use"}},
+		gpu[] = {{SERIES_GPU_BUSY_S, "busy"},
+			 {SERIES_GPU_SM_S, "multiprocessors"},
+			 {SERIES_GPU_TENSOR_S, "tensor cores"},
+			 {SERIES_GPU_DRAM_S, "memory bandwidth"}},
+		gpu_units[] = {{SERIES_GPU_OCCUPANCY_S, "warps"},
+			       {SERIES_GPU_FP64_S, "FP64"},
+			       {SERIES_GPU_FP32_S, "FP32"},
+			       {SERIES_GPU_FP16_S, "FP16"}},
+		gpu_memory[] = {{SERIES_GPU_MEMORY_MEAN_BYTES, "mean"}},
+		memory[] = {{SERIES_MEMORY_MEAN_BYTES, "mean"},
+			    {SERIES_MEMORY_PEAK_BYTES, "peak of one node"}},
+		power[] = {{SERIES_TOTAL_J, "all"},
+			   {SERIES_PACKAGE_J, "processors"},
+			   {SERIES_GPU_J, "GPUs"},
+			   {SERIES_DRAM_J, "memory"}},
+		files[] = {{SERIES_IO_READ_BYTES, "read"},
+			   {SERIES_IO_WRITE_BYTES, "written"}},
+		net[] = {{SERIES_NET_RX_BYTES, "received"},
+			 {SERIES_NET_TX_BYTES, "sent"}};
 	const double *n = r->unit.number;
 	struct svg_plot plot = {
 		.title = "Power", .unit = "W", .base = 1000, .limit = NAN};
@@ -212,7 +218,9 @@ static void put_plots(const struct cacct_report *r, struct buf *out)
 				 .unit = "",
 				 .limit = n[UNIT_GPUS],
 				 .limit_label = "allocated"};
-	put_plot(r, &plot, gpu, 1, false, out);
+	put_plot(r, &plot, gpu, 4, false, out);
+	plot.title = "Warps and floating point units of GPUs";
+	put_plot(r, &plot, gpu_units, 4, false, out);
 	plot = (struct svg_plot){
 		.title = "Memory of GPUs", .unit = "B", .base = 1024, .limit = NAN};
 	put_plot(r, &plot, gpu_memory, 1, true, out);

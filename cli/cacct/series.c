@@ -37,6 +37,15 @@ static const struct {
 	[SERIES_HOST_J] = {"host_joules", "energy_joules.host"},
 	[SERIES_OTHER_J] = {"other_joules", "energy_joules.other"},
 	[SERIES_COVERAGE] = {"coverage", "coverage"},
+	[SERIES_GPU_SM_S] = {"gpu_sm_active_seconds", "gpu_sm_active_seconds"},
+	[SERIES_GPU_OCCUPANCY_S] = {"gpu_sm_occupancy_seconds",
+				    "gpu_sm_occupancy_seconds"},
+	[SERIES_GPU_TENSOR_S] = {"gpu_tensor_active_seconds",
+				 "gpu_tensor_active_seconds"},
+	[SERIES_GPU_FP64_S] = {"gpu_fp64_active_seconds", "gpu_fp64_active_seconds"},
+	[SERIES_GPU_FP32_S] = {"gpu_fp32_active_seconds", "gpu_fp32_active_seconds"},
+	[SERIES_GPU_FP16_S] = {"gpu_fp16_active_seconds", "gpu_fp16_active_seconds"},
+	[SERIES_GPU_DRAM_S] = {"gpu_dram_active_seconds", "gpu_dram_active_seconds"},
 };
 
 static int add_point(struct series *s, struct json_object *o, struct err *err)

@@ -15,6 +15,7 @@
 /* 2000-01-01, where Postgres counts from */
 #define EPOCH_2000_S 946684800
 #define EPOCH_2000_DAYS 10957
+#define INT4_OID 23 /* src/include/catalog/pg_type.dat */
 
 static void fail_copy(struct pg_copy *c, int rc, const char *text)
 {
@@ -127,6 +128,25 @@ void pg_copy_s64(struct pg_copy *c, int64_t v)
 	uint64_t b = htobe64((uint64_t)v);
 
 	put_copy_value(c, &b, sizeof(b));
+}
+
+/* Source: array_recv() of PostgreSQL, src/backend/utils/adt/arrayfuncs.c */
+void pg_copy_s32s(struct pg_copy *c, const int32_t *v, uint64_t known, unsigned count)
+{
+	uint32_t data[5 + 2 * 64] = {
+		htobe32(1),        htobe32(known != UINT64_MAX >> (64 - count)),
+		htobe32(INT4_OID), htobe32(count),
+		htobe32(1),
+	};
+	size_t n = 5;
+
+	for (unsigned i = 0; i < count; i++) {
+		bool is = known >> i & 1;
+		data[n++] = htobe32(is ? sizeof(*v) : UINT32_MAX);
+		if (is)
+			data[n++] = htobe32((uint32_t)v[i]);
+	}
+	put_copy_value(c, data, n * sizeof(*data));
 }
 
 void pg_copy_f32(struct pg_copy *c, float v)

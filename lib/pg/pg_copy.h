@@ -41,8 +41,10 @@ void pg_copy_bool(struct pg_copy *c, bool v);   /* boolean */
 void pg_copy_s16(struct pg_copy *c, int16_t v); /* smallint */
 void pg_copy_s32(struct pg_copy *c, int32_t v); /* integer */
 void pg_copy_s64(struct pg_copy *c, int64_t v); /* bigint */
-void pg_copy_f32(struct pg_copy *c, float v);   /* real */
-void pg_copy_f64(struct pg_copy *c, double v);  /* double precision */
+/* integer[] of count, 64 at most; bit i of known: v[i] is not NULL */
+void pg_copy_s32s(struct pg_copy *c, const int32_t *v, uint64_t known, unsigned count);
+void pg_copy_f32(struct pg_copy *c, float v);  /* real */
+void pg_copy_f64(struct pg_copy *c, double v); /* double precision */
 /* text, varchar and bytea. A NUL or invalid UTF-8 in a text makes the server refuse the
  * whole COPY: check before. */
 void pg_copy_text(struct pg_copy *c, const char *s, size_t len);

@@ -204,12 +204,12 @@ is "nothing was refused" "$(for i in 0 1; do curl -s "$(U $i)/metrics" | awk '$1
 # ---- a node that does not say its clocks, moved back by one aggregator: the other one learns it before it writes
 now=$(date +%s)
 old="instance=790 unit=790 started=$((now - 1800))"
-told="interval $old t0=$((now - 1800)) t1=$((now - 1200)) user=1000"
+told="interval $old t0=$((now - 1800)) t1=$((now - 1200)) user=1000 tensor=7000000"
 printf '%s\n' "start $old" "$told" | push 0 >one
 echo "interval $old t0=$((now - 1200)) t1=$((now + 10800)) user=234" | push 1 >>one # a later push: its clock has leapt ahead
 printf '%s\n' "$told" | push 0 >>one
 like "nothing of it is refused" "$(cat one)" '"accepted":2,"refused":\[\].*"accepted":1,"refused":\[\].*"accepted":1,"refused":\[\]'
-is "and what is told again is there once, in one piece" "$(sql "SELECT sum(i.cpu_user_ns), sum(i.ms), min(i.t0) = n.started, n.shift_ms < 0 FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 790 GROUP BY n.started, n.shift_ms")" "1234|12600000|t|t"
+is "and what is told again is there once, in one piece" "$(sql "SELECT sum(i.cpu_user_ns), sum(i.ms), min(i.t0) = n.started, n.shift_ms < 0, sum(i.gpu_active_ms[3]) FROM unit_node n JOIN unit_interval i USING (instance) WHERE instance = 790 GROUP BY n.started, n.shift_ms")" "1234|12600000|t|t|7"
 
 # ---- one aggregator moves an instance, the other one writes of it meanwhile
 row() { # INSTANCE: CPU time, whether it is in one piece

@@ -25,7 +25,7 @@ export CEEMS_API_URL=http://127.0.0.1:$port CEEMS_MUNGE_SOCKET=$MUNGE
 # the first GPU of Slurm is the driver's second, which works half of the time
 gpu_machine 'device 0 100 used=200' 'device 1 400 busy=50 used=1000 gpm'
 ceemsd_start "${GPU_AS[@]}" "${GPU_ARGS[@]}" --collector.slurm.gpu-order-map=0:1,1:0 --reports.enabled \
-	--reports.interval=1h --reports.spool="$SCRATCH/spool" --cluster="$(sed -n 's/^ClusterName=//p' "$SLURM_CONF")"
+	--reports.interval=1s --reports.spool="$SCRATCH/spool" --cluster="$(sed -n 's/^ClusterName=//p' "$SLURM_CONF")"
 wait_for 60 curl -sf -o /dev/null "$CEEMS_API_URL/health" || sed 's/^/# /' "$SCRATCH/agg.log"
 ok "everything runs" wait_for 60 ceemsd_up
 read_both() { scrape && [ "$(grep -c '^ceems_gpu_energy_joules_total' "$SCRATCH/metrics")" = 2 ]; }
@@ -47,7 +47,7 @@ hold idles --gres=gpu:1
 idles=$!
 ok "beside it one that does not" wait_for 60 is_running idles
 w=$(squeue -h -n works -o %A) i=$(squeue -h -n idles -o %A)
-counted() { scrape && [ "$(idle "$w")" = 0 ] && awk -v s="$(idle "$i")" 'BEGIN { exit !(s > 1) }'; }
+counted() { scrape && [ "$(idle "$w")" = 0 ] && awk -v s="$(idle "$i")" 'BEGIN { exit !(s > 3) }'; }
 ok "the idle seconds of the one grow, of the other they are 0" wait_for 60 counted
 srun -J none true
 touch "$JOBS/works.go" "$JOBS/idles.go"
@@ -73,7 +73,13 @@ like "memory is shown as a share of the device's, as the peer does" "$(of works 
 like "its performance counters are in the records" "$(of works GPUSM,GPUSMOccupancy,GPUTensor,GPUFP64)" '^(49\.9|50\.0)%\|(24\.9|25\.0)%\|[0-9.]+%\|$'
 is "and nothing of a device that does not tell them" "$(of idles GPUSM,GPUSMOccupancy,GPUTensor,GPUFP64,GPUFP32,GPUFP16,GPUDRAM)" "||||||"
 like "they are in its report" "$(cacct report "$w" | tr -s ' \n' ' ')" 'GPU .*, SM (49\.9|50\.0)%'
+psql_do -c "SELECT n.uuid, i.t0, i.ms, i.gpu_busy_ms, i.gpu_active_ms FROM unit_interval i JOIN unit_node n USING (instance) ORDER BY 1, 2" | sed "s/^/# /"
+is "its intervals have them, too" "$(psql_do -c "SELECT bool_and(abs(1.0 * i.gpu_active_ms[1] / i.ms - 0.5) < 0.01 AND i.gpu_active_ms[4] IS NULL), count(*) > 1
+	FROM unit_interval i JOIN unit_node n USING (instance) WHERE n.uuid = '$w' AND i.ms > 500 AND i.gpu_active_ms IS NOT NULL")" "t|t"
+is "and nothing, which is not 0, of that device and where there is none" "$(psql_do -c "SELECT count(*) FROM unit_interval i JOIN unit_node n USING (instance) WHERE n.uuid <> '$w' AND i.gpu_active_ms IS NOT NULL")" 0
 cacct report "$w" --html "$SCRATCH/report.html"
+ok "it plots them over time" grep -q '>multiprocessors<' "$SCRATCH/report.html"
+is "but none that the device does not tell" "$(grep -c '>FP64<' "$SCRATCH/report.html")" 0
 ok "which plots the memory of its GPUs, too" grep -q 'Memory of GPUs' "$SCRATCH/report.html"
 is "a job without a GPU has none of it" "$(of none GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"
 is "nor has one whose GPU nobody read" "$(of blind GPUUtil,GPUMemAvg,GPUMemPeak,GPUIdle,GPUMem,WastedGPUHours)" "|||||"

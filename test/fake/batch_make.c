@@ -5,7 +5,7 @@
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
  * manager (a number)
  * memory started ended t0 t1 end user system mean peak package dram host other source
- * before_user before_system (of one that was found)
+ * tensor (GPUs' time, ns) before_user before_system (of one that was found)
  * flags name boot boottime (of the start) step; times in seconds; sluid (its control
  * group's name) or hint (a SLUID of its environment), as texts
  *
@@ -125,6 +125,9 @@ static void use(const struct line *l, struct report *r)
 	if (get(l, "peak"))
 		r->use.known |= REPORT_HAS_MEMORY_PEAK;
 	r->use.memory_peak_bytes = number(l, "peak", 0);
+	if (get(l, "tensor"))
+		report_count_set(&r->counts, COUNT_GPU_FIGURE + 2,
+				 number(l, "tensor", 0));
 	energy(l, r);
 }
 

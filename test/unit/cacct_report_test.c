@@ -262,6 +262,34 @@ static void report_of_a_strange_job_is_harmless(void **state)
 	}
 }
 
+/* What is not told has no line; a line at 0 was measured. */
+static void counters_of_gpus_are_plotted_as_far_as_they_are_told(void **state)
+{
+	auto_json struct json_object *o = json_tokener_parse(
+		"{\"gpus\":2,\"series\":[{\"t0_ts\":0,\"t1_ts\":60000,"
+		"\"gpu_busy_seconds\":90,\"gpu_sm_active_seconds\":60,"
+		"\"gpu_tensor_active_seconds\":0},{\"t0_ts\":60000,\"t1_ts\":120000,"
+		"\"gpu_busy_seconds\":0,\"gpu_fp16_active_seconds\":12}]}");
+	static struct cacct_report r;
+	auto_buf struct buf html = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	unit_from_json(o, NOW, &r.unit);
+	assert_int_equal(series_add(&r.series, o, &err), 0);
+	assert_float_equal(r.series.points[0].value[SERIES_GPU_SM_S], 60, 0);
+	assert_true(isnan(r.series.points[1].value[SERIES_GPU_SM_S]));
+	report_put_html(&r, &html);
+	assert_non_null(strstr(html.data, ">busy<"));
+	assert_non_null(strstr(html.data, ">multiprocessors<"));
+	assert_non_null(strstr(html.data, ">tensor cores<"));
+	assert_non_null(strstr(html.data, ">FP16<"));
+	assert_null(strstr(html.data, ">memory bandwidth<"));
+	assert_null(strstr(html.data, ">FP64<"));
+	series_done(&r.series);
+}
+
 static void steps_of_range_queries_fit_the_server(void **state)
 {
 	(void)state;
@@ -336,6 +364,7 @@ int main(void)
 		cmocka_unit_test(a_limit_that_ended_a_job_is_named),
 		cmocka_unit_test(small_energies_have_small_units),
 		cmocka_unit_test(report_of_a_strange_job_is_harmless),
+		cmocka_unit_test(counters_of_gpus_are_plotted_as_far_as_they_are_told),
 		cmocka_unit_test(steps_of_range_queries_fit_the_server),
 		cmocka_unit_test(queries_take_ids_and_nothing_else),
 		cmocka_unit_test(samples_that_are_none_are_refused),

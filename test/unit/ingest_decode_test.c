@@ -68,6 +68,30 @@ static void an_interval_over_hours_is_cut_there_and_its_sum_kept(void **state)
 	ingest_push_done(&p);
 }
 
+/* Those of a final report are of its whole life: unit_counts has them. */
+static void gpu_counters_of_an_interval_are_cut_with_it(void **state)
+{
+	(void)state;
+	static struct report r;
+	struct ingest_push p = {0};
+	uint64_t t0 = (NOW_S / HOUR_S - 4) * HOUR_S + 3000;
+	const unsigned dram = COUNT_GPU_FIGURES - 1;
+
+	make(&r, REPORT_INTERVAL, t0, t0 + 900);
+	report_count_set(&r.counts, COUNT_GPU_FIGURE, 450000 * NSEC_PER_MSEC);
+	report_count_set(&r.counts, COUNT_GPU_FIGURE + dram, 0);
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), 0);
+	assert_int_equal(p.interval_count, 2);
+	assert_int_equal(p.intervals[0].use.gpu_active_ms[0], 300000);
+	assert_int_equal(p.intervals[1].use.gpu_active_ms[0], 150000);
+	assert_int_equal(p.intervals[0].use.gpu_active_ms[1], INGEST_NULL);
+	assert_int_equal(p.intervals[1].use.gpu_active_ms[dram], 0);
+	assert_int_equal(p.nodes[0].counts, 0);
+	report_count_set(&r.counts, COUNT_GPU_FIGURE, 2000000 * NSEC_PER_SEC);
+	assert_int_equal(ingest_report(&r, &rules, &p, &err), -EINVAL);
+	ingest_push_done(&p);
+}
+
 static void what_is_not_known_is_not_zero(void **state)
 {
 	(void)state;
@@ -493,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_interval_over_hours_is_cut_there_and_its_sum_kept),
+		cmocka_unit_test(gpu_counters_of_an_interval_are_cut_with_it),
 		cmocka_unit_test(what_is_not_known_is_not_zero),
 		cmocka_unit_test(a_node_is_known_by_the_name_that_is_written),
 		cmocka_unit_test(a_new_instance_is_of_the_node_that_told_of_it_first),

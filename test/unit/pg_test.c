@@ -407,13 +407,15 @@ static void rows_are_copied_as_they_are(void **state)
 	auto_pg struct pg *pg = open_pg();
 	struct err err = {""};
 	struct pg_copy c;
+	const int32_t all[64] = {0};
 	uint64_t rows = 0;
 
 	(void)state;
 	must(pg, "CREATE TABLE copied (a bigint, b int, c smallint, d real, e float8, "
-		 "f bool, g text, h timestamptz, i date, j bytea, k text)");
+		 "f bool, g text, h timestamptz, i date, j bytea, k text, l int[], m "
+		 "int[])");
 	assert_int_equal(pg_copy_begin(&c, pg, "COPY copied FROM STDIN (FORMAT binary)",
-				       11, &err),
+				       13, &err),
 			 0);
 	for (int i = 0; i < 20000; i++) {
 		pg_copy_row(&c);
@@ -428,6 +430,8 @@ static void rows_are_copied_as_they_are(void **state)
 		pg_copy_date(&c, 0);
 		pg_copy_text(&c, "\0\1", 2);
 		pg_copy_null(&c);
+		pg_copy_s32s(&c, (const int32_t[]){-1, 0, 3}, 5, 3);
+		pg_copy_s32s(&c, all, UINT64_MAX, 64);
 	}
 	if (pg_copy_end(&c, &rows, &err) < 0)
 		fail_msg("%s", err.text);
@@ -436,7 +440,8 @@ static void rows_are_copied_as_they_are(void **state)
 		number(pg, "SELECT count(*) FROM copied WHERE b = -7 AND c = -3 AND "
 			   "d = 0.5 AND e = 0.1 AND f AND g = E'\u00e4\tb\n' AND "
 			   "h = to_timestamp(1700000000.123456) AND i = '1970-01-01' "
-			   "AND j = '\\x0001' AND k IS NULL"),
+			   "AND j = '\\x0001' AND k IS NULL AND "
+			   "l = '{-1, NULL, 3}' AND m = array_fill(0, '{64}')"),
 		20000);
 	assert_int_equal(number(pg, "SELECT count(DISTINCT a) FROM copied"), 20000);
 }
