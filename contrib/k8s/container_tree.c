@@ -9,30 +9,26 @@
 
 #include "contrib/adapter/teller.h"
 #include "contrib/k8s/group_file.h"
+#include "contrib/k8s/group_index.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/crc32c.h"
 #include "lib/fs.h"
 #include "lib/log.h"
 
-#define WATCH_BUCKETS 4096u /* powers of two */
-#define PATH_BUCKETS 4096u
 #define ENTRIES_MAX 4096u /* of a pod's folder */
 #define LIVE_MAX 65536u   /* containers */
 
 struct live_container {
+	struct group_entry entry;    /* first; watched is cgroup.events */
 	struct live_container *next; /* of its pod */
-	struct live_container *next_watch;
 	struct watched_pod *pod;
-	int wd; /* of cgroup.events; -1: not watched */
 	bool listed;
 	struct container_run run; /* what is known of it by now */
 	char path[];
 };
 
 struct watched_pod {
-	struct watched_pod *next, *next_watch;
-	int wd; /* of its folder; -1: not watched */
+	struct group_entry entry; /* first; watched is its folder */
 	bool listed;
 	uint32_t bit; /* hierarchy */
 	char uid[CGROUP_POD_UID_SIZE];
@@ -47,10 +43,7 @@ struct container_tree {
 	bool full; /* the kernel has no more watches for us */
 	bool all;  /* the list that is being read is one of containers, too */
 	uint32_t live;
-	struct watched_pod *pods_by_path[PATH_BUCKETS];
-	/* by watch descriptor */
-	struct watched_pod *pods_by_wd[WATCH_BUCKETS];
-	struct live_container *containers_by_wd[WATCH_BUCKETS];
+	struct group_index pods_index, containers_index;
 };
 
 struct container_tree *container_tree_new(const struct pods_place *place,
@@ -68,14 +61,11 @@ struct container_tree *container_tree_new(const struct pods_place *place,
 
 /* ---- watches --------------------------------------------------------------------- */
 
-static unsigned bucket_of_wd(int wd)
-{
-	return (unsigned)wd & (WATCH_BUCKETS - 1);
-}
-
+/* After lost events again: what is watched already keeps its descriptor. */
 static int watch_below(struct container_tree *t, const char *below, uint32_t mask)
 {
-	int wd = t->full ? -1 : group_file_watch(&t->place, t->fd, below, mask);
+	int wd = t->full && !t->all ? -1
+				    : group_file_watch(&t->place, t->fd, below, mask);
 
 	if (wd < 0 && !t->full && errno == ENOSPC) {
 		t->full = true;
@@ -83,34 +73,6 @@ static int watch_below(struct container_tree *t, const char *below, uint32_t mas
 			 "further pods are not seen, their pods are");
 	}
 	return wd;
-}
-
-static void link_container(struct container_tree *t, struct live_container *c)
-{
-	struct live_container **bucket = &t->containers_by_wd[bucket_of_wd(c->wd)];
-
-	c->next_watch = *bucket;
-	*bucket = c;
-}
-
-static void unlink_container(struct container_tree *t, const struct live_container *c)
-{
-	struct live_container **at = &t->containers_by_wd[bucket_of_wd(c->wd)];
-
-	while (*at && *at != c)
-		at = &(*at)->next_watch;
-	if (*at)
-		*at = c->next_watch;
-}
-
-static void unlink_pod(struct container_tree *t, const struct watched_pod *p)
-{
-	struct watched_pod **at = &t->pods_by_wd[bucket_of_wd(p->wd)];
-
-	while (*at && *at != p)
-		at = &(*at)->next_watch;
-	if (*at)
-		*at = p->next_watch;
 }
 
 /* ---- containers ------------------------------------------------------------------ */
@@ -134,13 +96,16 @@ static uint32_t run_of_group(const struct container_tree *t, uint32_t bit,
 	return teller_run(t->place.cgroupfd, &t->place.layout, &r);
 }
 
-static struct live_container *find_container(struct watched_pod *p, const char *id)
+static struct live_container *find_container(const struct container_tree *t,
+					     const struct watched_pod *p,
+					     const char *name)
 {
-	struct live_container *c = p->containers;
+	char path[RECORD_CGROUP_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", p->path, name);
 
-	while (c && strcmp(c->run.id, id) != 0)
-		c = c->next;
-	return c;
+	return n > 0 && (size_t)n < sizeof(path)
+		       ? (void *)group_index_find(&t->containers_index, path)
+		       : NULL;
 }
 
 static void begin_container(struct container_tree *t, struct watched_pod *p,
@@ -163,11 +128,10 @@ static void begin_container(struct container_tree *t, struct watched_pod *p,
 	c->listed = true;
 	c->next = p->containers;
 	p->containers = c;
-	c->wd = group_file_path(&t->place, CGROUP_UNIFIED, path, GROUP_EVENTS, file)
-			? watch_below(t, file, IN_MODIFY)
-			: -1;
-	if (c->wd >= 0)
-		link_container(t, c);
+	group_index_add(&t->containers_index, &c->entry, c->path);
+	if (group_file_path(&t->place, CGROUP_UNIFIED, path, GROUP_EVENTS, file))
+		group_index_watch(&t->containers_index, &c->entry,
+				  watch_below(t, file, IN_MODIFY));
 	t->live++;
 	pods_begin_container(t->pods, p->uid, &c->run, name);
 }
@@ -179,14 +143,13 @@ static void end_container(struct container_tree *t, struct live_container *c)
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	if (c->wd >= 0)
-		unlink_container(t, c); /* the kernel has removed the watch */
-	if (!c->run.ended_ns || c->wd < 0) {
+	if (!c->run.ended_ns || c->entry.wd < 0) {
 		c->run.ended_ns = clock_boottime_ns();
 		c->run.ended_realtime_ns = clock_realtime_ns();
 	}
 	pods_end_container(t->pods, c->pod->uid, &c->run);
-	free(c);
+	group_index_remove(&t->containers_index, &c->entry);
+	free(c); /* the kernel has removed its watch */
 	t->live--;
 }
 
@@ -197,13 +160,13 @@ static void see_container(struct container_tree *t, struct watched_pod *p,
 
 	if (!cgroup_container_id(name, id))
 		return;
-	struct live_container *c = find_container(p, id);
+	struct live_container *c = find_container(t, p, name);
 	if (!c) {
 		begin_container(t, p, name, id);
 		return;
 	}
 	c->listed = true;
-	if (c->wd < 0)
+	if (c->entry.wd < 0 || (t->all && group_file_is_empty(&t->place, c->path)))
 		read_counters(t, c);
 }
 
@@ -232,48 +195,42 @@ static void list_containers(struct container_tree *t, struct watched_pod *p)
 
 /* ---- pods ------------------------------------------------------------------------ */
 
-static struct watched_pod **find_watched(struct container_tree *t, const char *path)
+static void watch_pod(struct container_tree *t, struct watched_pod *p)
 {
-	uint32_t hash = crc32c(0, path, strlen(path));
-	struct watched_pod **at = &t->pods_by_path[hash & (PATH_BUCKETS - 1)];
+	char full[GROUP_FILE_SIZE];
 
-	while (*at && strcmp((*at)->path, path) != 0)
-		at = &(*at)->next;
-	return at;
+	if (group_file_path(&t->place, p->bit, p->path, "", full))
+		group_index_watch(
+			&t->pods_index, &p->entry,
+			watch_below(t, full, IN_CREATE | IN_DELETE | IN_ONLYDIR));
 }
 
-static struct watched_pod *add_watched(struct container_tree *t,
-				       struct watched_pod **at, const char *uid,
+static struct watched_pod *add_watched(struct container_tree *t, const char *uid,
 				       const char *path, uint32_t bit)
 {
 	size_t len = strlen(path) + 1;
-	char full[GROUP_FILE_SIZE];
-	struct watched_pod *p = group_file_path(&t->place, bit, path, "", full)
-					? calloc(1, sizeof(*p) + len)
-					: NULL;
+	struct watched_pod *p = calloc(1, sizeof(*p) + len);
 
 	if (!p)
 		return NULL;
 	memcpy(p->path, path, len);
 	(void)snprintf(p->uid, sizeof(p->uid), "%s", uid);
 	p->bit = bit;
-	p->wd = watch_below(t, full, IN_CREATE | IN_DELETE | IN_ONLYDIR);
-	if (p->wd >= 0) {
-		p->next_watch = t->pods_by_wd[bucket_of_wd(p->wd)];
-		t->pods_by_wd[bucket_of_wd(p->wd)] = p;
-	}
-	*at = p;
+	group_index_add(&t->pods_index, &p->entry, p->path);
+	watch_pod(t, p);
 	return p;
 }
 
 void container_tree_see_pod(struct container_tree *t, const char *uid, const char *path,
 			    uint32_t bit)
 {
-	struct watched_pod **at = find_watched(t, path), *p = *at;
-	bool list = !p || t->all || p->wd < 0;
+	struct watched_pod *p = (void *)group_index_find(&t->pods_index, path);
+	bool list = !p || t->all || p->entry.wd < 0;
 
 	if (!p)
-		p = add_watched(t, at, uid, path, bit);
+		p = add_watched(t, uid, path, bit);
+	else if (t->all) /* its group may be another, whose watch was never made */
+		watch_pod(t, p);
 	if (!p)
 		return;
 	p->listed = true;
@@ -281,63 +238,50 @@ void container_tree_see_pod(struct container_tree *t, const char *uid, const cha
 		list_containers(t, p);
 }
 
-static void drop_watched(struct container_tree *t, struct watched_pod **at)
+static void drop_watched(struct container_tree *t, struct watched_pod *p)
 {
-	struct watched_pod *p = *at;
-
 	while (p->containers)
 		end_container(t, p->containers);
-	if (p->wd >= 0)
-		unlink_pod(t, p);
-	*at = p->next;
+	group_index_remove(&t->pods_index, &p->entry);
 	free(p);
 }
 
 void container_tree_end_pod(struct container_tree *t, const char *path)
 {
-	struct watched_pod **at = find_watched(t, path);
+	struct group_entry *e = group_index_find(&t->pods_index, path);
 
-	if (*at)
-		drop_watched(t, at);
+	if (e)
+		drop_watched(t, (void *)e);
 }
 
 void container_tree_list_begin(struct container_tree *t, bool all)
 {
 	t->all = all;
-	for (unsigned b = 0; b < PATH_BUCKETS; b++) {
-		for (struct watched_pod *p = t->pods_by_path[b]; p; p = p->next)
-			p->listed = false;
-	}
+	for (struct group_entry *e = group_index_next(&t->pods_index, NULL); e;
+	     e = group_index_next(&t->pods_index, e))
+		((struct watched_pod *)e)->listed = false;
 }
 
 void container_tree_list_end(struct container_tree *t)
 {
+	struct group_entry *next;
+
 	t->all = false;
-	for (unsigned b = 0; b < PATH_BUCKETS; b++) {
-		for (struct watched_pod **at = &t->pods_by_path[b]; *at;) {
-			if ((*at)->listed)
-				at = &(*at)->next;
-			else
-				drop_watched(t, at);
-		}
+	for (struct group_entry *e = group_index_next(&t->pods_index, NULL); e;
+	     e = next) {
+		next = group_index_next(&t->pods_index, e);
+		if (!((struct watched_pod *)e)->listed)
+			drop_watched(t, (void *)e);
 	}
 }
 
 /* They go on without us: nobody is told of an end. */
 void container_tree_free(struct container_tree *t)
 {
-	for (unsigned b = 0; t && b < PATH_BUCKETS; b++) {
-		while (t->pods_by_path[b]) {
-			struct watched_pod *p = t->pods_by_path[b];
-			t->pods_by_path[b] = p->next;
-			while (p->containers) {
-				struct live_container *next = p->containers->next;
-				free(p->containers);
-				p->containers = next;
-			}
-			free(p);
-		}
-	}
+	if (!t)
+		return;
+	group_index_free(&t->containers_index);
+	group_index_free(&t->pods_index);
 	free(t);
 }
 
@@ -345,10 +289,9 @@ void container_tree_free(struct container_tree *t)
 
 static bool take_counters_event(struct container_tree *t, const struct inotify_event *e)
 {
-	struct live_container *c = t->containers_by_wd[bucket_of_wd(e->wd)];
+	struct live_container *c =
+		(void *)group_index_of_watch(&t->containers_index, e->wd);
 
-	while (c && c->wd != e->wd)
-		c = c->next_watch;
 	if (c && e->mask & IN_MODIFY && group_file_is_empty(&t->place, c->path))
 		read_counters(t, c);
 	return c;
@@ -356,11 +299,9 @@ static bool take_counters_event(struct container_tree *t, const struct inotify_e
 
 bool container_tree_take(struct container_tree *t, const struct inotify_event *e)
 {
-	struct watched_pod *p = t->pods_by_wd[bucket_of_wd(e->wd)];
+	struct watched_pod *p = (void *)group_index_of_watch(&t->pods_index, e->wd);
 	char id[CGROUP_CONTAINER_ID_SIZE];
 
-	while (p && p->wd != e->wd)
-		p = p->next_watch;
 	if (!p)
 		return take_counters_event(t, e);
 	if (!e->len || !(e->mask & IN_ISDIR))
@@ -368,7 +309,7 @@ bool container_tree_take(struct container_tree *t, const struct inotify_event *e
 	if (e->mask & IN_CREATE) {
 		see_container(t, p, e->name);
 	} else if (e->mask & IN_DELETE && cgroup_container_id(e->name, id)) {
-		struct live_container *c = find_container(p, id);
+		struct live_container *c = find_container(t, p, e->name);
 		if (c)
 			end_container(t, c);
 	}

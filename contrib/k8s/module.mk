@@ -13,6 +13,7 @@ libk8swatch_SRCS += contrib/k8s/api_watch.c
 libk8swatch_SRCS += contrib/k8s/container_tree.c
 libk8swatch_SRCS += contrib/k8s/containers.c
 libk8swatch_SRCS += contrib/k8s/group_file.c
+libk8swatch_SRCS += contrib/k8s/group_index.c
 libk8swatch_SRCS += contrib/k8s/grpc_unix.c
 libk8swatch_SRCS += contrib/k8s/kubelet.c
 libk8swatch_SRCS += contrib/k8s/pod_json.c

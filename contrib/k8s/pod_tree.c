@@ -13,6 +13,7 @@
 #include "contrib/adapter/teller.h"
 #include "contrib/k8s/container_tree.h"
 #include "contrib/k8s/group_file.h"
+#include "contrib/k8s/group_index.h"
 #include "lib/cleanup.h"
 #include "lib/fs.h"
 #include "lib/log.h"
@@ -29,8 +30,8 @@ struct folder {
 /* A pod's cgroup.events (v2): when its last process has ended its group is still there
  * for a moment, and is read. */
 struct last_look {
-	struct last_look *next;
-	int wd;
+	struct group_entry entry; /* first */
+	bool listed;              /* in the list after lost events */
 	char uid[CGROUP_POD_UID_SIZE];
 	struct record_counters counters; /* COUNTERS_NONE: not yet */
 	char path[];
@@ -43,8 +44,9 @@ struct pod_tree {
 	uint32_t hierarchy; /* enum record_cgroup_bit; 0: not found yet */
 	struct folder folders[FOLDERS_MAX];
 	unsigned count;
-	bool overflow;
-	struct last_look *looks;
+	bool overflow; /* events were lost */
+	bool lost;     /* the list that is being read is after that */
+	struct group_index looks;
 	bool no_looks; /* they failed: no more watches */
 	struct container_tree *containers;
 };
@@ -111,11 +113,7 @@ void pod_tree_free(struct pod_tree *t)
 {
 	if (!t)
 		return;
-	while (t->looks) {
-		struct last_look *next = t->looks->next;
-		free(t->looks);
-		t->looks = next;
-	}
+	group_index_free(&t->looks);
 	container_tree_free(t->containers);
 	close(t->fd);
 	free(t);
@@ -137,46 +135,6 @@ static bool is_folder(const struct pod_tree *t, uint32_t bit, const char *path)
 
 /* ---- last counters --------------------------------------------------------------- */
 
-static void begin_look(struct pod_tree *t, const char *uid, const char *path)
-{
-	char file[GROUP_FILE_SIZE];
-	size_t len = strlen(path) + 1;
-
-	if (t->no_looks ||
-	    !group_file_path(&t->place, CGROUP_UNIFIED, path, GROUP_EVENTS, file))
-		return;
-	for (const struct last_look *l = t->looks; l; l = l->next) {
-		if (strcmp(l->path, path) == 0)
-			return;
-	}
-	int wd = group_file_watch(&t->place, t->fd, file, IN_MODIFY);
-	if (wd < 0) {
-		t->no_looks = errno == ENOSPC;
-		if (t->no_looks)
-			log_warn("fs.inotify.max_user_watches is reached: where the "
-				 "kernel program does not count, last counters are "
-				 "those of the last reading");
-		return;
-	}
-	struct last_look *l = calloc(1, sizeof(*l) + len);
-	if (!l)
-		return;
-	l->wd = wd;
-	(void)snprintf(l->uid, sizeof(l->uid), "%s", uid);
-	memcpy(l->path, path, len);
-	l->next = t->looks;
-	t->looks = l;
-}
-
-static struct last_look **find_look(struct pod_tree *t, int wd, const char *path)
-{
-	struct last_look **l = &t->looks;
-
-	while (*l && !(path ? strcmp((*l)->path, path) == 0 : (*l)->wd == wd))
-		l = &(*l)->next;
-	return l;
-}
-
 /* The files that are read now are final: no process can come back but by kubelet, which
  * has given up a pod without processes, or starts its next container, and then this is
  * called again. */
@@ -186,17 +144,77 @@ static void read_last(struct pod_tree *t, struct last_look *l)
 		(void)group_file_counters(&t->place, l->path, &l->counters);
 }
 
+static struct last_look *add_look(struct pod_tree *t, const char *uid, const char *path)
+{
+	size_t len = strlen(path) + 1;
+	struct last_look *l = calloc(1, sizeof(*l) + len);
+
+	if (!l)
+		return NULL;
+	(void)snprintf(l->uid, sizeof(l->uid), "%s", uid);
+	memcpy(l->path, path, len);
+	l->listed = true;
+	group_index_add(&t->looks, &l->entry, l->path);
+	return l;
+}
+
+static void begin_look(struct pod_tree *t, const char *uid, const char *path)
+{
+	struct last_look *l = (void *)group_index_find(&t->looks, path);
+	char file[GROUP_FILE_SIZE];
+
+	if (l)
+		l->listed = true;
+	if ((l ? !t->lost : t->no_looks) ||
+	    !group_file_path(&t->place, CGROUP_UNIFIED, path, GROUP_EVENTS, file))
+		return;
+	int wd = group_file_watch(&t->place, t->fd, file, IN_MODIFY);
+	if (wd < 0 && errno == ENOSPC && !t->no_looks) {
+		t->no_looks = true;
+		log_warn("fs.inotify.max_user_watches is reached: where the kernel "
+			 "program does not count, last counters are those of the last "
+			 "reading");
+	}
+	if (!l && wd >= 0)
+		l = add_look(t, uid, path);
+	else if (l && wd == l->entry.wd)
+		read_last(t, l); /* it may have become empty meanwhile */
+	else if (l) /* another group of its path: with the first went its watch */
+		l->counters = (struct record_counters){.source = COUNTERS_NONE};
+	if (l)
+		group_index_watch(&t->looks, &l->entry, wd);
+}
+
 static void end_look(struct pod_tree *t, const char *uid, const char *path)
 {
-	struct last_look **at = find_look(t, -1, path), *l = *at;
+	struct last_look *l = (void *)group_index_find(&t->looks, path);
 	bool known = l && l->counters.source != COUNTERS_NONE;
 
 	container_tree_end_pod(t->containers, path);
 	pods_end_group(t->pods, uid, path, known ? &l->counters : NULL);
 	if (!l)
 		return;
-	*at = l->next;
+	group_index_remove(&t->looks, &l->entry);
 	free(l); /* the kernel has removed its watch */
+}
+
+static void forget_listed(struct pod_tree *t)
+{
+	for (struct group_entry *e = group_index_next(&t->looks, NULL); e;
+	     e = group_index_next(&t->looks, e))
+		((struct last_look *)e)->listed = false;
+}
+
+static void end_unlisted(struct pod_tree *t)
+{
+	struct group_entry *next;
+
+	for (struct group_entry *e = group_index_next(&t->looks, NULL); e; e = next) {
+		const struct last_look *l = (const void *)e;
+		next = group_index_next(&t->looks, e);
+		if (!l->listed)
+			end_look(t, l->uid, l->path);
+	}
 }
 
 /* ---- folders --------------------------------------------------------------------- */
@@ -255,12 +273,15 @@ static void list_folder(struct pod_tree *t, struct folder *f, bool before)
 static bool watch_folder(struct pod_tree *t, struct folder *f)
 {
 	char full[GROUP_FILE_SIZE];
+	int before = f->wd;
 
-	if (f->wd >= 0 || !group_file_path(&t->place, t->hierarchy, f->path, "", full))
+	/* after lost events it may be another folder */
+	if ((f->wd >= 0 && !t->overflow) ||
+	    !group_file_path(&t->place, t->hierarchy, f->path, "", full))
 		return false;
 	f->wd = group_file_watch(&t->place, t->fd, full,
 				 IN_CREATE | IN_DELETE | IN_ONLYDIR);
-	return f->wd >= 0;
+	return f->wd >= 0 && f->wd != before;
 }
 
 static bool find_hierarchy(struct pod_tree *t)
@@ -287,14 +308,19 @@ unsigned pod_tree_look(struct pod_tree *t, bool list, bool before)
 	}
 	if (!list && !t->overflow)
 		return watched;
-	bool lost = t->overflow;
+	t->lost = t->overflow;
 	t->overflow = false;
+	if (t->lost)
+		forget_listed(t);
 	pods_list_groups_begin(t->pods);
-	container_tree_list_begin(t->containers, lost);
+	container_tree_list_begin(t->containers, t->lost);
 	for (unsigned i = 0; i < t->count; i++)
 		list_folder(t, &t->folders[i], before);
+	if (t->lost)
+		end_unlisted(t);
 	container_tree_list_end(t->containers);
 	pods_list_groups_end(t->pods);
+	t->lost = false;
 	return watched;
 }
 
@@ -321,9 +347,9 @@ static void take_event(struct pod_tree *t, const struct inotify_event *e)
 	if (!f && container_tree_take(t->containers, e))
 		return;
 	if (!f) {
-		struct last_look *l = *find_look(t, e->wd, NULL);
-		if (l && e->mask & IN_MODIFY)
-			read_last(t, l);
+		struct group_entry *look = group_index_of_watch(&t->looks, e->wd);
+		if (look && e->mask & IN_MODIFY)
+			read_last(t, (void *)look);
 		return;
 	}
 	if (e->mask & IN_IGNORED) { /* kubelet removes an empty folder of a class */

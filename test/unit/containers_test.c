@@ -32,7 +32,7 @@ static void make_group(struct lab *l, const char *path)
 }
 
 /* As when its last process ends: the counters are read when it is empty */
-static void empty_group(struct lab *l, const char *path, const char *usage)
+static void empty_files(const struct lab *l, const char *path, const char *usage)
 {
 	char file[512], text[200];
 
@@ -44,11 +44,16 @@ static void empty_group(struct lab *l, const char *path, const char *usage)
 	put_file(l, file, "4096\n");
 	(void)snprintf(file, sizeof(file), "%s/cgroup.events", path);
 	put_file(l, file, "populated 0\nfrozen 0\n");
+}
+
+static void empty_group(struct lab *l, const char *path, const char *usage)
+{
+	empty_files(l, path, usage);
 	pod_tree_read(l->tree);
 }
 
 /* the kernel removes files with their group */
-static void end_group(struct lab *l, const char *path)
+static void remove_files(const struct lab *l, const char *path)
 {
 	static const char *const files[] = {"cpu.stat", "memory.peak", "cgroup.events"};
 	char file[600];
@@ -58,6 +63,11 @@ static void end_group(struct lab *l, const char *path)
 			       files[i]);
 		(void)unlink(file);
 	}
+}
+
+static void end_group(struct lab *l, const char *path)
+{
+	remove_files(l, path);
 	remove_path(l, path);
 	pod_tree_read(l->tree);
 }
@@ -316,6 +326,84 @@ static void container_is_told_after_its_pod_and_again_to_a_new_ring(void **state
 	lab_done(&l);
 }
 
+/* More than the kernel keeps for us: what happens next it does not tell. */
+static void fill_queue(const struct lab *l)
+{
+	FILE *f = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
+	unsigned most = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%u", &most), 1);
+	(void)fclose(f);
+	for (unsigned i = 0; i <= most / 2; i++) {
+		make_path(l, "kubepods/burstable/other");
+		remove_path(l, "kubepods/burstable/other");
+	}
+}
+
+/* Of this unit, among those that have come: its stop, once. */
+static void expect_stop(struct lab *l, const char *unit, uint64_t cpu_ns)
+{
+	unsigned n = 0;
+
+	while (next_record(l)) {
+		if (l->last.type != RECORD_STEP_STOP ||
+		    strcmp(l->last.unit, unit) != 0 || l->last.flags & RECORD_PART)
+			continue;
+		assert_true(l->last.counters.cpu_user_ns == cpu_ns);
+		n++;
+	}
+	assert_int_equal(n, 1);
+}
+
+/* A pod goes, one becomes empty, and the group of a static one is made again at its
+ * path, in which containers are seen. */
+static void what_happened_while_events_were_lost_is_found(void **state)
+{
+	(void)state;
+	static const char gone[] = "kubepods/burstable/pod" OTHER,
+			  empty[] = "kubepods/burstable/pod" STATIC;
+	struct lab l;
+	struct pods_stats s;
+	const uint32_t code = 0;
+	begin_lab(&l);
+	make_group(&l, POD "/" ID1);
+	make_group(&l, gone);
+	make_group(&l, empty);
+	empty_group(&l, gone, "300000");
+	fill_queue(&l);
+	remove_files(&l, gone);
+	remove_path(&l, gone);
+	empty_files(&l, empty, "700000");
+	remove_files(&l, POD "/" ID1);
+	remove_path(&l, POD "/" ID1);
+	remove_path(&l, POD);
+	make_path(&l, "kubepods/burstable/x/y/z"); /* so that no inode comes again */
+	make_path(&l, POD);
+	put_file(&l, POD "/cgroup.events", "populated 1\nfrozen 0\n");
+	pod_tree_read(l.tree);
+	pods_stats(l.pods, &s);
+	assert_int_equal(s.running, 3); /* nobody has told */
+	assert_int_equal(pod_tree_look(l.tree, false, false), 2);
+	expect_stop(&l, OTHER, 300000000);
+	pods_stats(l.pods, &s);
+	assert_int_equal(s.running, 2);
+	end_group(&l, empty);
+	expect_stop(&l, STATIC, 700000000);
+
+	struct pod_info i = status_of(ID2, "main", &code);
+	pods_see_info(l.pods, 0, &i);
+	make_group(&l, POD "/" ID2);
+	empty_group(&l, POD "/" ID2, "1500000");
+	end_group(&l, POD "/" ID2);
+	assert_true(next_part(&l));
+	assert_true(l.last.counters.cpu_user_ns == 1500000000);
+	empty_group(&l, POD, "1600000");
+	end_group(&l, POD);
+	expect_stop(&l, UID, 1600000000);
+	lab_done(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +418,7 @@ int main(void)
 		cmocka_unit_test(container_that_runs_is_told_by_its_name_and_group),
 		cmocka_unit_test(
 			container_is_told_after_its_pod_and_again_to_a_new_ring),
+		cmocka_unit_test(what_happened_while_events_were_lost_is_found),
 	};
 
 	return cmocka_run_group_tests_name("containers", tests, NULL, NULL);
