@@ -490,12 +490,12 @@ static int find_persons(const struct identity_who *who, struct pg *pg,
 	if (rc < 0 || !who->has_uid)
 		return rc;
 	/* MUNGE's uid is theirs on all clusters of Slurm whose records do not
-	 * contradict; of VMs and pods a node's uid is a hint */
+	 * contradict; what a node calls Slurm's elsewhere is a hint */
 	PQclear(r);
 	r = NULL;
 	query_done(&q);
 	q = (struct query){.list_count = 0};
-	query_put(&q, "SELECT c.id FROM cluster c WHERE c.manager = 'slurm' AND NOT "
+	query_put(&q, "SELECT c.id FROM cluster c WHERE cluster_has_numbers(c) AND NOT "
 		      "EXISTS (SELECT FROM person p "
 		      "WHERE p.cluster = c.id AND (p.uid = ");
 	query_s64(&q, who->uid);

@@ -59,12 +59,13 @@ static void put_runs(struct ask *a, struct query *q, const struct buf *ids)
 			scope_put_unlinked(&a->scope, q);
 		query_put(
 			q,
-			linked ? " FROM unit u WHERE u.cluster = (SELECT id FROM c) "
-				 "AND u.started IS NOT NULL AND " UNIT_IS_TIMED
+			linked ? " FROM unit u WHERE u.cluster = ANY (ARRAY(SELECT id "
+				 "FROM c)) AND u.started IS NOT NULL AND " UNIT_IS_TIMED
 				 " AND u.held IS DISTINCT FROM 'settled' AND u.uuid = "
 			       : " FROM unit_node n JOIN node o ON o.id = n.node "
 				 "WHERE n.unit IS NULL AND n.over_by IS NULL AND "
-				 "o.cluster = (SELECT id FROM c) AND n.uuid = ");
+				 "o.cluster = ANY (ARRAY(SELECT id FROM c)) AND "
+				 "n.uuid = ");
 		if (ids) {
 			query_put(q, "ANY (ARRAY(SELECT unnest(");
 			query_numbers(q, ids, "text");
@@ -154,6 +155,7 @@ static int end_answer(struct ask *a, int rc)
 	return 0;
 }
 
+/* A row for each manager of the cluster, as table c. */
 static void put_cluster(struct query *q, const char *cluster)
 {
 	query_put(q, "WITH c AS (SELECT id FROM cluster WHERE name = ");
@@ -173,7 +175,7 @@ static void put_mine_latest(struct ask *a, struct query *q, uint64_t most)
 		     "WHERE u.person = p.id AND u.held IS NULL AND u.started IS NOT "
 		     "NULL ORDER BY u.started DESC LIMIT ");
 	query_s64(q, (int64_t)most);
-	query_put(q, ") l WHERE p.cluster = (SELECT id FROM c)) ");
+	query_put(q, ") l WHERE p.cluster IN (SELECT id FROM c)) ");
 }
 
 /* Besides what was asked for: what the caller will probably ask next. The owner is
@@ -243,7 +245,7 @@ int api_units_own(struct ask *a, struct err *err)
 		return rc;
 	put_cluster(&q, cluster);
 	query_put(&q, ", mine AS (SELECT u.uuid FROM unit u WHERE u.cluster = "
-		      "(SELECT id FROM c) AND u.started < ");
+		      "ANY (ARRAY(SELECT id FROM c)) AND u.started < ");
 	query_time_us(&q, a->to_us);
 	query_put(&q, " AND (u.ended IS NULL OR u.ended >= ");
 	query_time_us(&q, a->from_us);

@@ -149,13 +149,19 @@ static bool is_push_text(const struct ingest_push *p, ingest_text t, const char 
 	return t && strcmp(p->texts.data + t, s) == 0;
 }
 
+static bool is_seen_at(const struct ingest_push *p, const struct ingest_seen *s,
+		       const char *cluster, const char *node)
+{
+	return is_push_text(p, s->node, node) && is_push_text(p, s->cluster, cluster);
+}
+
 void ingest_push_see(struct ingest_push *p, const char *manager, const char *cluster,
 		     const char *node)
 {
 	/* usually all records of a push are from one node */
 	for (uint32_t i = p->seen_count; i-- > 0;) {
-		if (is_push_text(p, p->seen[i].node, node) &&
-		    is_push_text(p, p->seen[i].cluster, cluster))
+		if (is_seen_at(p, &p->seen[i], cluster, node) &&
+		    is_push_text(p, p->seen[i].manager, manager))
 			return;
 	}
 	if (p->seen_count >= INGEST_SEEN_MAX)
@@ -172,9 +178,12 @@ void ingest_push_see(struct ingest_push *p, const char *manager, const char *clu
 static bool is_of_one_node(const struct ingest_push *p, const char *cluster,
 			   const char *node)
 {
-	return !p->seen_count ||
-	       (p->seen_count == 1 && is_push_text(p, p->seen[0].node, node) &&
-		is_push_text(p, p->seen[0].cluster, cluster));
+	/* once for each manager of it */
+	for (uint32_t i = 0; i < p->seen_count; i++) {
+		if (!is_seen_at(p, &p->seen[i], cluster, node))
+			return false;
+	}
+	return true;
 }
 
 static uint64_t push_owner(const struct ingest_push *p, const struct ingest_node *n)

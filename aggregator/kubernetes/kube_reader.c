@@ -56,12 +56,7 @@ static int know_cluster(struct kube_reader *k, struct err *err)
 	pg_arg_text(&a, kube->id);
 	pg_arg_text(&a, has ? (kube->prefix ? kube->prefix : "") : NULL);
 	pg_arg_text(&a, has ? (kube->suffix ? kube->suffix : "") : NULL);
-	int rc = pg_run_s64(k->pg, &s, &a, &k->cluster, err);
-	if (rc == -ENODATA)
-		return err_set(err, -EINVAL,
-			       "cluster %s is of another manager, by its reports",
-			       kube->id);
-	return rc;
+	return pg_run_s64(k->pg, &s, &a, &k->cluster, err);
 }
 
 /* Calls a function of (cluster, rows). */

@@ -41,7 +41,28 @@ push "job id=7 cluster=c1 submit=$T start=$T user=carol uid=1003 account=web" "s
 claim "claim cluster=c1 uid=7 owner=mallory at=$T" >/dev/null
 ok "nobody claims a job of Slurm's" settle
 is "it stays who submitted it" "$(owner 7)" "carol|web|jobcomp"
-is "nor is such a claim kept" "$(sql "SELECT count(*) FROM k8s_claim WHERE uid = '7'")" 0
+is "the claim waits for a pod of that name's Kubernetes" "$(sql "SELECT c.name, c.manager, k.settled IS NULL FROM k8s_claim k JOIN cluster c ON c.id = k.cluster WHERE k.uid = '7'")" "c1|k8s|t"
+
+# A node of Slurm and Kubernetes reports both under one name: each is of its own manager's, whichever came first.
+push "start cluster=c1 node=n1 unit=$(pod 30) instance=71 manager=3 uid=0 started=$T"
+claim "claim cluster=c1 uid=$(pod 30) owner=alice at=$T" >/dev/null
+ok "a pod on a node of Slurm's has the owner whom its claim names" wait_for 30 owned "$(pod 30)" "alice|web|k8s"
+push "start cluster=k1 node=w1 unit=8 instance=72 manager=1 uid=1003 started=$T"
+push "job id=8 cluster=k1 submit=$T start=$T user=carol uid=1003 account=web"
+ok "a job on a node of Kubernetes' has its record's" wait_for 30 owned 8 "carol|web|jobcomp"
+push "start cluster=both node=b1 unit=$(pod 31) instance=73 manager=3 uid=0 started=$T" "start cluster=both node=b1 unit=9 instance=74 manager=1 uid=1003 started=$T" \
+	"job id=9 cluster=both submit=$T start=$T user=carol uid=1003 account=web" "start cluster=both node=b1 unit=$(pod 32) instance=75 manager=2 uid=0 started=$T"
+claim "claim cluster=both uid=$(pod 31) owner=alice at=$T" >/dev/null
+ok "a batch of a job, a pod and a VM has three of one name: the pod is its owner's" wait_for 30 owned "$(pod 31)" "alice|web|k8s"
+ok "the job of its record's" wait_for 30 owned 9 "carol|web|jobcomp"
+ok "and all are linked" settle
+is "each is of its own manager's, on that node" "$(sql "SELECT c.name, c.manager, string_agg(n.uuid, ',' ORDER BY n.uuid) FROM unit_node n JOIN node o ON o.id = n.node JOIN cluster c ON c.id = o.cluster JOIN unit u ON u.id = n.unit AND u.cluster = c.id
+	WHERE n.instance BETWEEN 70 AND 75 GROUP BY 1, 2 ORDER BY 1, 2")" "both|k8s|$(pod 31)
+both|libvirt|$(pod 32)
+both|slurm|9
+c1|k8s|$(pod 30)
+c1|slurm|7
+k1|slurm|8"
 
 # Deployment -> ReplicaSet -> pod, by controllers
 claim "claim kind=Deployment uid=d1 owner=alice at=$T" "claim kind=ReplicaSet uid=r1 owner=bob by=3 controller=d1 at=$T" \
@@ -62,7 +83,7 @@ ok "long names stay two persons" wait_for 30 eval '[ "$(sql "SELECT count(DISTIN
 
 verify() { as "$1" "/units/verify?cluster_id=k1&uuid=$2" -o /dev/null -w '%{http_code}' "${@:3}"; }
 is "a login means nobody of Kubernetes, without the site's word" "$(verify alice "$(pod 1)")" 403
-C="(SELECT id FROM cluster WHERE name = 'k1')::smallint"
+C="(SELECT id FROM cluster WHERE name = 'k1' AND manager = 'k8s')::smallint"
 sql "SELECT k8s_logins('k1', '', '')" >/dev/null
 is "with it alice sees her pod" "$(verify alice "$(pod 1)")" 200
 is "and that of her Deployment" "$(verify alice "$(pod 4)")" 200
