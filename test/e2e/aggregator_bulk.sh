@@ -32,4 +32,22 @@ is "one that contradicts is held as ever" "$(sql "SELECT string_agg(known_by || 
 sql "UPDATE unit SET person = 1 WHERE uuid = '9'"
 sql "UPDATE unit SET person = 1 WHERE uuid = '8'"
 is "who gets another owner is in the audit" "$(sql "SELECT string_agg(detail->>'uuid', ' ') FROM audit WHERE action = 'owner'")" 9
+# pods and servers of clusters that came after Postgres last looked at the table
+sql "INSERT INTO unit (cluster, uuid, submitted, known_by) SELECT 1, 'old-' || g, '2025-01-01', 'jobcomp' FROM generate_series(1, 50000) g; ANALYZE unit;
+	INSERT INTO cluster (name, manager) VALUES ('pods', 'k8s'), ('vms', 'openstack')" >/dev/null
+pods() { # FIRST LAST: what was read for them
+	psql_do -c 'BEGIN' -c "SELECT changed + made FROM k8s_pods((SELECT id FROM cluster WHERE name = 'pods'), (SELECT jsonb_agg(jsonb_build_object('uid', 'pod-' || g, 'namespace', 'web',
+		'name', 'p' || g, 'created_s', 1, 'started_s', 2, 'phase', '${3:-Running}', 'qos', 'Burstable')) FROM generate_series($1, $2) g), true)" -c "$few" -c 'COMMIT' | paste -sd' '
+}
+servers() {
+	psql_do -c 'BEGIN' -c "SELECT changed + made FROM cloud_servers((SELECT id FROM cluster WHERE name = 'vms'), (SELECT jsonb_agg(jsonb_build_object('id', 'vm-' || g, 'user', 'u', 'project', 'p',
+		'name', 'v' || g, 'state', '${3:-ACTIVE}', 'created', 1, 'launched', 2, 'flavour', 'small')) FROM generate_series($1, $2) g), true)" -c "$few" -c 'COMMIT' | paste -sd' '
+}
+few="SELECT CASE WHEN seq_tup_read + idx_tup_fetch <= 200 THEN 'few' ELSE (seq_tup_read + idx_tup_fetch)::text END FROM pg_stat_xact_user_tables WHERE relname = 'unit'"
+pods 1 3000 >/dev/null
+servers 1 3000 >/dev/null
+is "ten more of 3000 pods read few others" "$(pods 3001 3010)" "10 few"
+is "ten that have changed do, too" "$(pods 2001 2010 Succeeded)" "10 few"
+is "ten more of 3000 servers read few others" "$(servers 3001 3010)" "10 few"
+is "ten of these that have changed do, too" "$(servers 2001 2010 SHUTOFF)" "10 few"
 tap_done
