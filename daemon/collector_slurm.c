@@ -553,8 +553,7 @@ static int collect_units(struct slurm *s, const struct units_policy *policy,
 	bool any_failed = false;
 	size_t n = 0;
 
-	if (s->which.manager == MANAGER_LIBVIRT)
-		unit_gpus_export_begin(&s->gpus);
+	unit_gpus_export_begin(&s->gpus, s->which.manager);
 	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
 		const struct unit *unit = units_get(u, i);
 		if (unit->manager != (uint32_t)s->which.manager)
@@ -721,10 +720,11 @@ int unit_collector_collect(void *state, struct prom *out, struct err *err)
 		rc = collect_steps(s, out);
 	if (rc < 0)
 		return err_set(err, rc, "no memory");
-	if (s->which.manager == MANAGER_SLURM) {
+	if (s->which.manager == MANAGER_SLURM ||
+	    (s->which.manager == MANAGER_K8S && !options_collector(o, "slurm")))
 		gpu_processes_export(s->env, s->gpus.maps, s->units, out);
+	if (s->which.manager == MANAGER_SLURM)
 		gpu_pause_export(s->env->gpu_pause, s->env->hostname, out);
-	}
 	units_node_totals(s->units, (uint32_t)s->which.manager, &totals);
 	export_node(out, s->manager, s->env->hostname, running, &totals);
 	return prom_error(out) ? err_set(err, prom_error(out), "scrape too large") : 0;

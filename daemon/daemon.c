@@ -17,6 +17,7 @@
 #include "daemon/discover.h"
 #include "daemon/emissions.h"
 #include "daemon/found.h"
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/gpus/gpu_pause.h"
 #include "daemon/groups/take_opened.h"
 #include "daemon/guests/guest_figures.h"
@@ -212,6 +213,7 @@ static void close_ring(struct daemon *d)
 {
 	if (!d->has_ring)
 		return;
+	ingest_done(&d->ingest);
 	signals_unguard(d->ring.header);
 	ring_consumer_close(&d->ring);
 	d->has_ring = false;
@@ -277,7 +279,9 @@ static int open_consumers(struct daemon *d, struct err *err)
 	if (!d->units)
 		return 0;
 	d->sample = sample_new(&d->env);
-	if (!d->sample || guest_figures_new(d->units, &d->env.guests) < 0)
+	d->env.driver_gpus = driver_gpus_new(&d->env);
+	if (!d->sample || !d->env.driver_gpus ||
+	    guest_figures_new(d->units, &d->env.guests) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (d->has_ring) {
 		ingest_init(&d->ingest, &d->env, &d->ring, d->units, d->sample);
@@ -711,6 +715,7 @@ void daemon_close(struct daemon *d)
 	emissions_free(d->emissions);
 	free(d->enabled);
 	guest_figures_free(d->env.guests);
+	driver_gpus_free(d->env.driver_gpus);
 	sample_free(d->sample);
 	close_ring(d);
 	if (d->units) {

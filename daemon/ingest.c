@@ -28,6 +28,11 @@ void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 	units_set_ring(units, h->inode * 0x9e3779b97f4a7c15ull ^ h->created_ns);
 }
 
+void ingest_done(struct ingest *in)
+{
+	pod_gpus_done(&in->pod_gpus);
+}
+
 /* If a stop has no counters its cgroup may still exist for a moment: read it. */
 static void read_before_stop(struct ingest *in, const struct record *r)
 {
@@ -97,6 +102,7 @@ static void apply_record(struct ingest *in, const unsigned char *data, size_t le
 		read_before_stop(in, &r);
 		take_env_requests(in, &r);
 		take_machine_gpus(in, &r);
+		pod_gpus_take(&in->pod_gpus, in->env, &r);
 		rc = units_apply(in->units, &r, pos, now, in->env->realtime_ns(), &err);
 	} else {
 		in->bad++;
@@ -152,6 +158,7 @@ unsigned ingest_tick(struct ingest *in, unsigned most)
 		apply_record(in, data, len, pos);
 		ring_release(in->ring, pos);
 	}
+	pod_gpus_again(&in->pod_gpus, in->env, in->units);
 	look_for_losses(in);
 	return n;
 }

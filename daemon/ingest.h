@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/env.h"
+#include "daemon/gpus/pod_gpus.h"
 #include "daemon/sample.h"
 #include "daemon/units.h"
 #include "lib/log.h"
@@ -29,12 +30,14 @@ struct ingest {
 	uint64_t drained_ns; /* CLOCK_BOOTTIME when the ring was last found empty */
 	bool want_walk;      /* records were lost: walk the cgroup tree */
 	struct log_repeat bad_log, full_log, drop_log;
+	struct pod_gpus pod_gpus;
 };
 
 /* Starts or continues with this ring: if it is not the table's last one, positions
  * start anew. Everything is borrowed. */
 void ingest_init(struct ingest *in, const struct env *env, struct ring *ring,
 		 struct units *units, struct sample *sample);
+void ingest_done(struct ingest *in);
 
 /* Applies at most `most` records (0: INGEST_MOST). Returns how many were taken. */
 unsigned ingest_tick(struct ingest *in, unsigned most);

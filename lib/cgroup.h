@@ -98,10 +98,8 @@ bool cgroup_never_slurm(const char *name);
  * controllers, and the node name. Accepts any bytes; reads at most 64 lines. Returns
  * how many lines were Slurm's (0: the process is in no step's cgroup). */
 int cgroup_record_paths(const char *text, size_t len, struct record *r);
-/* The step's path that a process is in (RECORD_CGROUP_MAX bytes), as struct record has
- * it first; "": it is in none, or gone. */
-void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret);
-/* The same, or the path of the virtual machine or pod that it is in. */
+/* The path of the step that a process is in (RECORD_CGROUP_MAX bytes), as struct record
+ * has it first, or of the virtual machine or pod; "": it is in none, or gone. */
 void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret);
 /* v1, the extern step: slurmstepd is in the step's memory group but in the root of
  * cpuacct, where jobacct_gather has made the same path for the step's processes. Adds

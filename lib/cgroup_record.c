@@ -155,15 +155,6 @@ static void find_machine_or_pod(const char *text, size_t len, char *ret)
 	}
 }
 
-void cgroup_step_of_pid(int procfd, uint32_t pid, char *ret)
-{
-	char text[PROC_CGROUP_BYTES];
-	size_t len = read_groups_of_pid(procfd, pid, text, sizeof(text));
-
-	if (!find_step_path(text, len, ret))
-		*ret = '\0';
-}
-
 void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret)
 {
 	char text[PROC_CGROUP_BYTES];

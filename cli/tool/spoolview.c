@@ -166,6 +166,7 @@ static void put_report(struct buf *b, const struct report *r)
 	put_spool_number(b, "memory_bytes", r->memory_bytes);
 	put_spool_text(b, "gpus", r->gpus);
 	put_spool_text(b, "gpu_share", r->gpu_share);
+	put_spool_number(b, "gpu_count", r->gpu_count);
 	put_spool_flag(b, "discovered", r->flags & REPORT_DISCOVERED);
 	put_spool_flag(b, "provisional", r->flags & REPORT_PROVISIONAL);
 	put_spool_flag(b, "steps_cut", r->flags & REPORT_STEPS_CUT);

@@ -21,7 +21,8 @@ const struct conf_opt k8s_options[] = {
 	    "/var/lib/kubelet/pod-resources/kubelet.sock",
 	    "kubelet's socket that tells of pods' devices. Empty: it is not asked."),
 	ROW("k8s.gpu-resource-names", CONF_LIST, gpu_resources,
-	    "nvidia.com/gpu,nvidia.com/gpu.shared,nvidia.com/mig-,amd.com/gpu",
+	    "nvidia.com/gpu,nvidia.com/gpu.shared,nvidia.com/mig-,amd.com/gpu,"
+	    "gpu.intel.com/i915,gpu.intel.com/xe",
 	    "Resources whose devices are GPUs. One that ends in \"-\" is the beginning "
 	    "of names."),
 	ROW("k8s.api", CONF_ENUM, api, "auto",

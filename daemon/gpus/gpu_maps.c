@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which devices a unit has: Slurm's indices by slurmd's own list, made when the first
- * unit with a GPU comes. */
+/* Which devices a unit has: of a job by Slurm's indices and slurmd's own list, made
+ * when the first unit with a GPU comes, of a pod by the driver's numbers. */
 #include "daemon/gpus/gpu_maps.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/options.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -282,8 +283,9 @@ static const struct gpus *list_for_unit(const struct gpu_map *map,
 int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
 		struct gpu_use *ret, size_t max, struct err *err)
 {
+	if (unit->manager == MANAGER_K8S)
+		return driver_gpus_of(m->env->driver_gpus, unit, ret, max, err);
 	struct gpu_map *map = map_of(m, unit->node);
-
 	if (!map)
 		return err_set(err, -ENOMEM, "too many slurmds on this host");
 	int rc = learn_gpu_map(m, map, unit, m->env->boottime_ns(),

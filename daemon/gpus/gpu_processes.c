@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/sources/child_link.h"
 #include "lib/cgroup.h"
 
@@ -31,15 +32,17 @@ struct process_tally {
 };
 
 /* Of what is not known it is assumed that it was given. */
-static bool was_given(struct gpu_maps *maps, const struct unit *unit, uint32_t device,
+static bool was_given(const struct env *env, struct gpu_maps *maps,
+		      const struct unit *unit, uint32_t device,
 		      const struct child_gpu_process *p)
 {
 	struct gpu_use use[GPUS_MAX];
 
-	if (unit->manager != MANAGER_SLURM)
+	if (unit->manager == MANAGER_LIBVIRT)
 		return true;
 	if (!unit->gpus[0])
-		return false;
+		return unit->manager == MANAGER_K8S &&
+		       !driver_gpus_told(env->driver_gpus);
 	int n = gpu_maps_of(maps, unit, false, use, GPUS_MAX, NULL);
 	for (int i = 0; i < n; i++) {
 		const struct gpu *g = use[i].gpu;
@@ -74,7 +77,7 @@ static void tally_process(const struct env *env, struct gpu_maps *maps,
 {
 	char path[RECORD_CGROUP_MAX];
 
-	cgroup_step_of_pid(env->procfd, p->pid, path);
+	cgroup_unit_of_pid(env->procfd, p->pid, path);
 	uint32_t step = *path ? steps_find_path(units, path) : UNITS_NONE;
 	if (step == UNITS_NONE) {
 		t->owned[OF_NO_UNIT]++;
@@ -82,7 +85,7 @@ static void tally_process(const struct env *env, struct gpu_maps *maps,
 	}
 	uint32_t unit = steps_unit(units, step);
 	const struct unit *u = units_get(units, unit);
-	bool given = was_given(maps, u, device, p);
+	bool given = was_given(env, maps, u, device, p);
 	t->owned[given ? OF_HOLDER : OF_OTHER_UNIT]++;
 	if (!given)
 		note_intruder(t, unit);

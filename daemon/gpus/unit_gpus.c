@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/sources/child_link.h"
 #include "lib/log.h"
 
@@ -90,14 +91,14 @@ static void find_unit_gpus(struct unit_gpus_export *x, const struct unit *unit,
 	/* it will not be understood at the next scrape either */
 	u->done |= n == -EINVAL || n == -ERANGE;
 	if (n < 0 && log_repeat_due(&x->unknown, x->env->boottime_ns()))
-		log_warn("slurm: job %s: gpus %s: %s: not exported", unit->id,
+		log_warn("%s: unit %s: gpus %s: %s: not exported",
+			 record_manager_name((uint8_t)unit->manager), unit->id,
 			 unit->gpus, err.text);
 }
 
 static const struct prom_family family_flag = {
 	"ceems_compute_unit_gpu_index_flag", PROM_GAUGE,
-	"Share of the device that the job holds, 1 = all of it (Slurm's gres indices, "
-	"slurmd -G)"};
+	"Share of the device that the unit holds, 1 = all of it"};
 
 static const struct unit_gpu_column {
 	enum child_gpu_value value;
@@ -285,8 +286,12 @@ static void put_instance_values(const struct unit_gpus_export *x,
 		put_unit_figures(use, &g->profile, out);
 }
 
-void unit_gpus_export_begin(struct unit_gpus_export *x)
+void unit_gpus_export_begin(struct unit_gpus_export *x, enum record_manager manager)
 {
+	if (manager == MANAGER_K8S)
+		driver_gpus_look(x->env->driver_gpus, x->env->units);
+	if (manager != MANAGER_LIBVIRT)
+		return;
 	if (!x->vgpus && x->env->gpu)
 		x->vgpus = gpu_vgpus_new(x->env);
 	if (x->vgpus)
@@ -355,8 +360,10 @@ void unit_gpus_put(struct unit_gpus_export *x, const struct unit *unit,
 {
 	if (unit->manager != MANAGER_SLURM)
 		export_vgpus(x, unit, out);
-	if (unit->manager != MANAGER_SLURM || !unit->gpus[0])
+	if (unit->manager == MANAGER_LIBVIRT || !unit->gpus[0])
 		return;
+	if (unit->manager == MANAGER_K8S) /* who shares a device changes */
+		unit_gpus_done(u);
 	if (!u->done)
 		find_unit_gpus(x, unit, u);
 	prom_family(out, &family_flag);

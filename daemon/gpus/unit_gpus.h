@@ -25,11 +25,11 @@ struct unit_gpus_export {
 
 int unit_gpus_export_open(struct unit_gpus_export *x, const struct env *env);
 void unit_gpus_export_close(struct unit_gpus_export *x);
-/* Before the units of a scrape: what ceems-gpu says of parts of devices that virtual
- * machines have now. */
-void unit_gpus_export_begin(struct unit_gpus_export *x);
+/* Before the units of a scrape: which parts of devices virtual machines have now, and
+ * which pods share one. */
+void unit_gpus_export_begin(struct unit_gpus_export *x, enum record_manager manager);
 
-/* The samples of one unit; rendered once, since its devices never change. */
+/* The samples of one unit; of a job rendered once, since its devices never change. */
 struct unit_gpus {
 	bool done;
 	size_t count;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/units_energy.h"
 #include "daemon/units_found.h"
 #include "lib/clamp.h"
@@ -61,7 +62,10 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	SET(r, gpus, unit->gpus);
 	SET(r, gpu_share, unit->gpu_share);
 	uint32_t gpus;
-	if (*unit->gpus && parse_list_count(unit->gpus, strlen(unit->gpus), &gpus) == 0)
+	if (unit->manager == MANAGER_K8S)
+		r->gpu_count = driver_gpus_count(unit->gpus);
+	else if (*unit->gpus &&
+		 parse_list_count(unit->gpus, strlen(unit->gpus), &gpus) == 0)
 		r->gpu_count = gpus;
 	r->started_ns = unit->started_realtime_ns;
 	r->started_boottime_ns = unit->started_boottime_ns;

@@ -70,7 +70,7 @@ static void find_process_unit(const struct gpu_sharing *s, const struct units *u
 {
 	char path[RECORD_CGROUP_MAX];
 
-	cgroup_step_of_pid(s->env->procfd, p->pid, path);
+	cgroup_unit_of_pid(s->env->procfd, p->pid, path);
 	uint32_t step = *path ? steps_find_path(u, path) : UNITS_NONE;
 	p->unit = step == UNITS_NONE ? UNITS_NONE : steps_unit(u, step);
 	p->serial = p->unit == UNITS_NONE ? 0 : unit_serial(u, p->unit);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/energy_options.h"
+#include "daemon/gpus/driver_gpus.h"
 #include "daemon/gpus/gpu_maps.h"
 #include "daemon/gpus/gpu_vgpus.h"
 #include "daemon/options.h"
@@ -308,6 +309,8 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 	if (t->env->options->energy_gpu_sharing)
 		p.gpu_sharing = t->gpu_sharing;
 	p.gpu_maps = t->gpu_maps;
+	if (p.gpus)
+		driver_gpus_look(t->env->driver_gpus, t->units);
 	if (t->gpu_readings)
 		p.gpus_from_ns = gpu_readings_charged_ns(t->gpu_readings, t1_ns);
 	return p;

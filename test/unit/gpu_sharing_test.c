@@ -24,7 +24,7 @@ static union {
 
 int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
 			  void *buf, size_t size);
-void __wrap_cgroup_step_of_pid(int procfd, uint32_t pid, char *ret);
+void __wrap_cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret);
 uint32_t __wrap_steps_find_path(const struct units *u, const char *path);
 uint32_t __wrap_steps_unit(const struct units *u, uint32_t i);
 uint64_t __wrap_unit_serial(const struct units *u, uint32_t i);
@@ -41,7 +41,7 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 	return (int)said.m.head.bytes;
 }
 
-void __wrap_cgroup_step_of_pid(int procfd, uint32_t pid, char *ret)
+void __wrap_cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret)
 {
 	(void)procfd;
 	snprintf(ret, RECORD_CGROUP_MAX, "%s", gone ? "" : pid / 10 == 1 ? "1" : "2");

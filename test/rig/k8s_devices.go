@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A device plugin without devices, for kubelet to hand out: k8s_plugin RESOURCE ID...
+// A device plugin without devices, for kubelet to hand out: k8s_devices RESOURCE ID...
 package main
 
 import (
@@ -45,7 +45,8 @@ func (p *plugin) Allocate(_ context.Context, q *dp.AllocateRequest) (*dp.Allocat
 }
 
 func main() {
-	l, err := net.Listen("unix", folder+"test.sock")
+	socket := fmt.Sprintf("test-%d.sock", os.Getpid()) // several may run
+	l, err := net.Listen("unix", folder+socket)
 	if err == nil {
 		s := grpc.NewServer()
 		dp.RegisterDevicePluginServer(s, &plugin{})
@@ -55,7 +56,7 @@ func main() {
 		c, e := grpc.NewClient("unix://"+folder+"kubelet.sock", grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if e == nil {
 			_, e = dp.NewRegistrationClient(c).Register(context.Background(),
-				&dp.RegisterRequest{Version: dp.Version, Endpoint: "test.sock", ResourceName: os.Args[1]})
+				&dp.RegisterRequest{Version: dp.Version, Endpoint: socket, ResourceName: os.Args[1]})
 		}
 		if e == nil {
 			fmt.Println("registered")
