@@ -4,7 +4,8 @@
 # One aggregator and one load balancer over three clusters of three kinds, whose series are in one real Prometheus: jobs
 # of Slurm, VMs of Nova (recorded answers, test/fake/openstack_host.py), pods of a real API server. Users, projects,
 # namespaces and ids of equal names in several of them; each user sees what is theirs by its own manager's word and
-# nothing else, whatever they ask, and not for long what they have lost.
+# nothing else, whatever they ask, and not for long what they have lost. The same of their profiles, in one store: the
+# Pyroscope that CEEMS_PYROSCOPE names, else a stand-in (Debian has no package).
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pki.sh"
 . "$TOP/test/kube_api.sh"
@@ -15,6 +16,7 @@ for p in "$lb" "$cacct" "$tool"; do [ -x "$p" ] || skip_all "${p##*/} was not bu
 for t in prometheus promtool jq python3; do command -v $t >/dev/null || skip_all "$t is not installed"; done
 . "$TOP/test/aggregator.sh"
 . "$TOP/test/openstack.sh"
+. "$TOP/test/profile_store.sh"
 hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correct horse"
 users='alice bob carol eve mallory'
 
@@ -41,6 +43,9 @@ ok "a server that replays Keystone and Nova" wait_for 60 grep -q ready host.out
 id_of() { jq -r "select(.name == \"$1\").id" "$state/servers"; }
 V=$(id_of alice-1) VB=$(id_of bob-1) VC=$(id_of carol-1)
 
+# ---- where profiles are kept
+ok "a store of profiles is up" profile_store || tap_done
+
 # ---- the aggregator
 {
 	echo basic_auth_users:
@@ -65,7 +70,7 @@ $(replayed_cloud "$nova_port")
 END
 chmod 600 web.yaml clusters.yaml
 agg_begin --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens" \
-	--clusters.file="$SCRATCH/clusters.yaml" --admin.users=root
+	--clusters.file="$SCRATCH/clusters.yaml" --admin.users=root --profiles.url="$STORE_URL"
 push_as() { # token lines
 	printf '%s\n' "${@:2}" | "$make" | curl -s -m 60 -o answer -w '%{http_code}' -H "Authorization: Bearer $1" \
 		-H 'Content-Type: application/x-ceems-batch' --data-binary @- "http://127.0.0.1:$agg_port/api/v1/ingest"
@@ -147,9 +152,10 @@ ceems_lb:
   identity: {munge: false, front_ends: ["password:lb"]}
   limits: {owned: 3s, unknown: 1s, user_requests: 100}
   cluster_label: ceems_id
+  profile_cluster_label: cluster
   lookback: 1h
   backends:
-$(for c in hpc cloud k1; do echo "    - {id: $c, tsdb: [{web: {url: \"http://127.0.0.1:$prom_port\"}}]}"; done)
+$(for c in hpc cloud k1; do echo "    - {id: $c, tsdb: [{web: {url: \"http://127.0.0.1:$prom_port\"}}], pyroscope: [{web: {url: \"$STORE_URL\"}}]}"; done)
 ceems_api_server:
   web: {url: "http://127.0.0.1:$agg_port", basic_auth: {username: lb, password: correct horse}}
 END
@@ -159,6 +165,7 @@ chmod 600 lb.yaml
 started $!
 wait_for 20 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
 port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
+profiles_port=$(sed -n "s/.*serves Pyroscope.* API on port \([0-9]*\).*/\1/p" lb.log)
 M=ceems_compute_unit_memory_used_bytes
 ask() { # USER CLUSTER QUERY: the status; the answer in body
 	curl -s -m 100 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H "X-Ceems-Cluster-Id: $2" -o body -w '%{http_code}' \
@@ -326,11 +333,86 @@ for p in 'web|lab' 'web.*' '.*' 'w%5Beb' "web'%20OR%20true--" 'web%7C.*' 'ns:web
 done
 is "names of projects and namespaces are no patterns" "$odd" ""
 
+# ---- profiles: three units have the id of the job, a VM and a pod one more, and each has a function of its own
+is "nodes tell of a job, and of a VM that Nova does not know" "$(push_as a-token-of-this-test "start cluster=hpc node=n1 unit=4711 instance=85 uid=61001 started=$T" \
+	"start cluster=cloud node=hv1 unit=4711 instance=86 manager=2 uid=61001 started=$T")" 200
+profiled="hpc/4711 cloud/4711 k1/4711 cloud/$V k1/$V k1/$A"
+function_of() { tr -c 'a-z0-9\n' _ <<<"of_$1"; }
+at=$((($(date +%s) - 15) * 1000000000))
+for u in $profiled; do
+	case $u in hpc/*) node=n1 ;; cloud/*) node=hv1 ;; *) node=w1 ;; esac
+	echo "_start;main;$(function_of "$u") 100" | python3 "$TOP/test/fake/pprof_make.py" $at 15000000000 10000000 >"$(function_of "$u").gz"
+	echo "$at $((at + 15000000000)) 100 $(function_of "$u").gz service_name=${u#*/} uuid=${u#*/} cluster=${u%%/*} hostname=$node manager=$(manager_of "$u") step=0"
+done | "$BUILD/profile_put" spool
+mkdir -m 700 reports
+(umask 077; echo a-token-of-this-test >node.token)
+ok "a courier sends a profile of each" timeout 60 "$BUILD/ceems-courier" --once --aggregator.url="http://127.0.0.1:$agg_port" \
+	--aggregator.token-file="$SCRATCH/node.token" --profiles.spool="$SCRATCH/spool" --ship.spool="$SCRATCH/reports"
+is "none is left" "$("$BUILD/ceems_tool" spool --stats spool | jq .acked)" 6
+profile() { # USER CLUSTER SELECTOR: the status; what was on CPUs to functions
+	local c
+	c=$(curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H "X-Ceems-Cluster-Id: $2" -o body -w '%{http_code}' -G \
+		--data-urlencode "query=process_cpu:cpu:nanoseconds:cpu:nanoseconds{$3}" -d "from=$(($(date +%s) - 600))" -d "until=$(date +%s)" \
+		"http://127.0.0.1:$profiles_port/pyroscope/render")
+	jq -r '.flamebearer.names[]?' body 2>/dev/null | grep ^of_ >functions
+	echo "$c $(paste -sd' ' functions)"
+}
+reads() { [ "$(profile "$1" "${2%%/*}" "service_name=\"${2#*/}\"")" = "200 $(function_of "$2")" ]; }
+is_refused() { [ "$(profile "$1" "${2%%/*}" "service_name=\"${2#*/}\"")" = "403 " ]; }
+for u in $users; do
+	wrong=''
+	for x in $profiled; do
+		case " ${theirs[$u]} " in
+		*" $x "*) within 60 reads "$u" "$x" || wrong+=" no $x: $(cut -c1-150 body)" ;;
+		*) is_refused "$u" "$x" || wrong+=" reads $x" ;;
+		esac
+	done
+	is "$u reads the profiles of what is theirs, of units of equal ids too" "$wrong" ""
+done
+bad='' n=0
+while read -r user cluster q; do
+	n=$((n + 1))
+	c=$(profile "$user" "$cluster" "$q")
+	[[ $c == 40[03]\  || $c == "200 "?($(function_of "$cluster/4711")) ]] || bad+=" [$user $cluster $q: $c]"
+done <<-Q
+	alice hpc service_name="4711",cluster="k1"
+	alice hpc service_name="4711",cluster=~"hpc|k1|cloud"
+	alice hpc service_name="4711",cluster!="hpc"
+	alice hpc service_name="4711",manager="k8s"
+	alice hpc service_name=~"4711|$V"
+	alice hpc uuid="4711"
+	alice k1 service_name="4711",cluster="hpc"
+	alice cloud service_name="4711"
+	eve k1 service_name="4711",cluster=~".*"
+	eve k1 service_name="4711",manager="slurm"
+	eve hpc service_name="4711",cluster="k1"
+	eve k1 service_name=~".+"
+Q
+is "each of $n selectors with labels of other clusters reads one's own unit or none" "$bad" ""
+if [ -n "${CEEMS_PYROSCOPE:-}" ]; then # the stand-in has no lists
+	ids() { # USER CLUSTER: ids of units that have profiles, as a list of values shows them
+		curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" -H "X-Ceems-Cluster-Id: $2" -H 'Content-Type: application/json' \
+			-d "{\"name\":\"service_name\",\"start\":$((now - 600))000,\"end\":$(date +%s)000}" \
+			"http://127.0.0.1:$profiles_port/querier.v1.QuerierService/LabelValues" | jq -r '[.names[]?] | sort | join(" ")'
+	}
+	lists=''
+	for u in alice eve; do
+		for c in hpc cloud k1; do
+			want=$(for x in $profiled; do case " ${theirs[$u]} " in *" $x "*) [ "${x%%/*}" != $c ] || echo "${x#*/}" ;; esac; done | LC_ALL=C sort | paste -sd' ')
+			[ "$(ids $u $c)" = "$want" ] || lists+=" $u $c: $(ids $u $c), not $want"
+		done
+	done
+	is "lists of units with profiles have one's own of that cluster" "$lists" ""
+else
+	skip "lists of units with profiles have one's own of that cluster" "CEEMS_PYROSCOPE names no Pyroscope"
+fi
+
 # ---- rights that are taken away
 roles=$(cat "$TOP/test/fixture/openstack/roles.json")
 jq -c 'del(.role_assignments[] | select(.user.name == "bob" and .scope.project.name == "web"))' <<<"$roles" >roles.new && mv roles.new "$state/roles"
 ok "who loses the role in a project loses its VMs" within 30 refused bob "cloud/$V"
 is "and no other" "$(sees bob "cloud/$VB" && echo own)" own
+ok "their profiles, too" within 30 is_refused bob "cloud/$V"
 jq -c '(.role_assignments[] | select(.user.name == "alice") | .user) |= (.id = "00000000000000000000000000000bad" | .domain.name = "Default")' <<<"$roles" >roles.new && mv roles.new "$state/roles"
 someone_else() { [ "$(sql "SELECT count(*) FROM person WHERE external_id = '00000000000000000000000000000bad' AND login = 'alice'")" = 1 ]; }
 ok "a user of the same name who is made again" within 30 someone_else

@@ -4,28 +4,16 @@
 # back through the load balancer to its owner, by MUNGE, and to nobody else. The store is the
 # Pyroscope that CEEMS_PYROSCOPE names, else a stand-in (Debian has no package).
 . "$(dirname "$0")/../tap.sh"
-. "$TOP/test/pyroscope.sh"
+. "$TOP/test/profile_store.sh"
 . "$TOP/test/munge.sh"
 . "$TOP/test/aggregator.sh"
 for p in ceems-courier ceems_lb cacct; do [ -x "$BUILD/$p" ] || skip_all "$p was not built here"; done
 have_munge "$agg" && have_munge "$BUILD/cacct" || skip_all "needs root, munged and libmunge"
 munge_start || skip_all "munged does not start"
-if [ -n "${CEEMS_PYROSCOPE:-}" ]; then
-	pyroscope_start || { ok "Pyroscope starts" false; tail -n 20 "$SCRATCH/pyroscope.log" | sed 's/^/# /'; tap_done; }
-	echo "# Pyroscope $("$CEEMS_PYROSCOPE" -version 2>&1 | sed -n 's/.*version \([^ ,]*\).*/\1/p' | head -n 1)"
-	store=$PYROSCOPE_URL
-else
-	port=$(free_port)
-	echo 200 >control
-	: >store.log
-	python3 "$TOP/test/fake/push_host.py" "$port" control store.log 2>host.log &
-	started $!
-	wait_for 30 grep -q ready host.log || skip_all "the stand-in does not start: $(tail -n 1 host.log)"
-	store=http://127.0.0.1:$port
-fi
+profile_store || { ok "a store of profiles starts" false; tap_done; }
 # the unit of daemon (1), and one of bin (2)
 mine=$((RANDOM * 32768 + RANDOM + 100000)) other=$((RANDOM * 32768 + RANDOM + 1100000000))
-agg_begin --profiles.url="$store" --ingest.munge-socket="$MUNGE_SOCKET" --identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root
+agg_begin --profiles.url="$STORE_URL" --ingest.munge-socket="$MUNGE_SOCKET" --identity.munge-socket="$MUNGE_SOCKET" --identity.front-end=munge:root
 now=$(date +%s)
 push "start instance=1 unit=$mine node=n1 cluster=alpha uid=1 started=$((now - 300))" \
 	"start instance=2 unit=$other node=n1 cluster=alpha uid=2 started=$((now - 300))"
@@ -34,7 +22,7 @@ cat >lb.yaml <<-END
 	  identity: {munge_socket: $MUNGE_SOCKET}
 	  backends:
 	    - id: alpha
-	      pyroscope: [{web: {url: "$store"}}]
+	      pyroscope: [{web: {url: "$STORE_URL"}}]
 	ceems_api_server:
 	  web: {url: "http://127.0.0.1:$agg_port", munge: true}
 END

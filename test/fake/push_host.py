@@ -8,7 +8,7 @@
 With STATUS it answers one request so. Else it goes on, and what it does is in the file CONTROL: a status, with a number
 for Retry-After behind it; "slow SECONDS"; "cut": no answer. LOG gets the lines, only of those it answered with 200. A
 stand-in for Pyroscope: it reads the wire format by itself, by the numbers of the published messages. GET
-/pyroscope/render answers with what it took for the service_name of the query."""
+/pyroscope/render answers with what it took with the labels of the query."""
 import gzip
 import http.server
 import json
@@ -109,10 +109,10 @@ class Host(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         asked = query.get("query", [""])[0]
-        wanted = re.findall(r'service_name="([^"]*)"', asked) + [asked.split(":")[0]]
+        wanted = dict(re.findall(r'(\w+)="([^"]*)"', asked), __name__=asked.split(":")[0])
         all_profiles = [json.loads(line) for line in open(sys.argv[3])]
-        found = [p for p in all_profiles if [p["labels"]["service_name"], p["labels"]["__name__"]] == wanted]
-        body = json.dumps(render(found, wanted[-1] == "process_cpu")).encode()
+        found = [p for p in all_profiles if wanted.items() <= p["labels"].items()]
+        body = json.dumps(render(found, wanted["__name__"] == "process_cpu")).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
