@@ -236,6 +236,7 @@ enum program_status by_hand_run(const struct options *o, struct reader *reader)
 	if (rc < 0) {
 		log_error("%s", err.text);
 	} else {
+		log_info("sampling %s", o->group);
 		work_until(&h, clock_boottime_ns() + o->duration_ms * NSEC_PER_MSEC,
 			   false);
 		session_settle_blocked(h.session, h.cgroup, true);
