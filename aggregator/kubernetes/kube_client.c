@@ -54,6 +54,7 @@ static int ask_server(struct kube_client *c, enum http_method method, const char
 	static const struct http_header json = {"Content-Type", "application/json"};
 	const struct kube *k = c->kube;
 	const struct http_auth auth = {.scheme = "Bearer",
+				       .credentials = k->token,
 				       .credentials_file = k->token_file};
 	auto_buf struct buf url = BUF_INIT;
 	size_t n = strlen(k->server);
@@ -70,7 +71,7 @@ static int ask_server(struct kube_client *c, enum http_method method, const char
 		.header_count = body ? 1 : 0,
 		.body = body ? body->data : NULL,
 		.body_len = body ? body->len : 0,
-		.auth = k->token_file ? &auth : NULL,
+		.auth = k->token_file || k->token ? &auth : NULL,
 	};
 	int rc = http_client_do(c->http, &r, ret, err);
 	if (rc < 0)

@@ -54,9 +54,7 @@ static const struct yaml_row kube_extra_rows[] = {
 	YAML_RANGE("rights_interval", ms, KUBE, rights_ms, 30000, 1000, 600000),
 	YAML_RANGE("timeout", ms, KUBE, timeout_ms, 30000, 100, 600000),
 	YAML_RANGE("page", number, KUBE, page, 500, 1, 5000),
-	{.key = "kubeconfig_file",
-	 .read = yaml_skip,
-	 .note = "is not read: give server, token_file and web.tls_config.ca_file"},
+	YAML_PATH("kubeconfig_file", KUBE, kubeconfig_file),
 	YAML_END,
 };
 static const struct yaml_row kube_tls_rows[] = {
@@ -95,7 +93,11 @@ static int check_kube(struct yaml_reader *r, const char *key, yaml_node_t *v, vo
 		wrong = "a cluster needs an id";
 	else if (!k->cert_file != !k->key_file)
 		wrong = "tls_config: cert_file and key_file go together";
-	else if (k->server && k->users_file)
+	else if (k->kubeconfig_file && (k->server || k->token_file || k->ca_file ||
+					k->cert_file || k->insecure))
+		wrong = "a kubeconfig_file says it all: server, token_file and "
+			"tls_config do not go with it";
+	else if ((k->server || k->kubeconfig_file) && k->users_file)
 		wrong = "ns_users_list_file is for clusters without a server: rights "
 			"come from the API server";
 	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
@@ -118,7 +120,7 @@ static void find_own_server(struct kube *k, struct arena *arena)
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 	char url[300];
 
-	if (k->server || k->users_file || !host || !port)
+	if (k->server || k->users_file || k->kubeconfig_file || !host || !port)
 		return;
 	snprintf(url, sizeof(url),
 		 strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
@@ -127,6 +129,28 @@ static void find_own_server(struct kube *k, struct arena *arena)
 		k->token_file = IN_CLUSTER "token";
 	if (!k->ca_file)
 		k->ca_file = IN_CLUSTER "ca.crt";
+}
+
+static int take_kubeconfig(struct kube *k, struct err *err)
+{
+	struct kubeconfig *c = &k->kubeconfig;
+
+	if (!k->kubeconfig_file)
+		return 0;
+	struct http_url_parts u;
+	int rc = kubeconfig_read(k->kubeconfig_file, c, err);
+	if (rc == 0)
+		rc = http_url_split(c->url, &u, err);
+	if (rc < 0)
+		return err_prefix(err, rc, "cluster %s: kubeconfig_file", k->id);
+	k->server = c->url;
+	k->token_file = c->token_file;
+	k->token = c->token;
+	k->ca_file = c->ca_file;
+	k->cert_file = c->cert_file;
+	k->key_file = c->key_file;
+	k->insecure = c->insecure;
+	return 0;
 }
 
 int kubes_parse(const char *text, size_t len, const char *file, struct kubes *ret,
@@ -144,14 +168,16 @@ int kubes_parse(const char *text, size_t len, const char *file, struct kubes *re
 	if (rc == 0)
 		rc = yaml_clusters_unique(d.items, d.count, sizeof(*d.items), file,
 					  err);
-	for (size_t i = 0; rc == 0 && i < d.count; i++)
+	made.items = d.items;
+	made.count = d.count;
+	for (size_t i = 0; rc == 0 && i < d.count; i++) {
 		find_own_server(&d.items[i], &made.arena);
+		rc = take_kubeconfig(&d.items[i], err);
+	}
 	if (rc < 0) {
 		kubes_done(&made);
 		return rc;
 	}
-	made.items = d.items;
-	made.count = d.count;
 	*ret = made;
 	return 0;
 }
@@ -171,6 +197,8 @@ int kubes_read(const char *path, struct kubes *ret, struct buf *notes, struct er
 
 void kubes_done(struct kubes *k)
 {
+	for (size_t i = 0; i < k->count; i++)
+		kubeconfig_done(&k->items[i].kubeconfig);
 	arena_done(&k->arena);
 	*k = (struct kubes){.count = 0};
 }

@@ -8,6 +8,7 @@
 
 #include "lib/arena.h"
 #include "lib/buf.h"
+#include "lib/conf/kubeconfig.h"
 #include "lib/err.h"
 
 /* The clusters of Kubernetes in the file --clusters.file, spelt as the peer spells
@@ -24,7 +25,10 @@ struct kube {
 	 * else none is asked */
 	const char *server;
 	const char *token_file, *ca_file, *cert_file, *key_file;
+	const char *token; /* of the kubeconfig itself */
 	bool insecure;
+	const char *kubeconfig_file; /* NULL: none; instead of all these */
+	struct kubeconfig kubeconfig;
 	/* A user's name there is prefix, login, suffix; neither is given: a login means
 	 * nobody there */
 	const char *prefix, *suffix;
@@ -48,7 +52,7 @@ struct kubes {
 
 /* Reads the file. -EINVAL with file and line; -EPERM: others may write it. */
 int kubes_read(const char *path, struct kubes *ret, struct buf *notes, struct err *err);
-/* The same from a text. */
+/* The same from a text; a kubeconfig that it names is read. */
 int kubes_parse(const char *text, size_t len, const char *file, struct kubes *ret,
 		struct buf *notes, struct err *err);
 void kubes_done(struct kubes *k); /* accepts a zeroed one */

@@ -27,7 +27,7 @@
 #define URL_SIZE 1024u
 
 struct api_watch {
-	const struct api_config *config;
+	const struct kubeconfig *config;
 	struct api_sink sink;
 	struct http_client *client;
 	struct periodic thread;
@@ -256,7 +256,7 @@ static uint64_t watch_once(void *arg)
 	return back_off(w);
 }
 
-int api_watch_start(const struct api_config *config, const char *node,
+int api_watch_start(const struct kubeconfig *config, const char *node,
 		    const struct api_sink *sink, struct api_watch **ret,
 		    struct err *err)
 {

@@ -2,8 +2,8 @@
 #ifndef CEEMS_CONTRIB_K8S_API_WATCH_H
 #define CEEMS_CONTRIB_K8S_API_WATCH_H
 
-#include "contrib/k8s/api_config.h"
 #include "contrib/k8s/pod_json.h"
+#include "lib/conf/kubeconfig.h"
 
 /*
  * A thread that watches the pods of this node at the API server (kubernetes.io/docs/
@@ -24,7 +24,7 @@ struct api_watch;
 
 /* config and sink's arg outlive it; the functions are called by its thread. node: its
  * name at the API server. -EINVAL: not a name; -ENOMEM and the like. */
-int api_watch_start(const struct api_config *config, const char *node,
+int api_watch_start(const struct kubeconfig *config, const char *node,
 		    const struct api_sink *sink, struct api_watch **ret,
 		    struct err *err);
 /* Waits for a second at most. Accepts NULL. */

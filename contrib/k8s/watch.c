@@ -25,7 +25,7 @@
 #define TICK_MS 1000u
 #define API_AFTER_NS (3 * NSEC_PER_SEC) /* kubelet is asked first */
 #define API_SOURCE 1u
-#define FOLDER_SIZE 256
+#define HOST_SIZE 256
 
 struct watch {
 	const struct options *options;
@@ -39,7 +39,7 @@ struct watch {
 	atomic_bool stop;
 	struct loop_hook tick;
 	struct kubelet *kubelet;
-	struct api_config api_config;
+	struct kubeconfig kubeconfig;
 	struct api_watch *api;
 	bool api_tried;
 	uint64_t began_ns, tick_ns, refresh_ns; /* the latter: when they are due */
@@ -50,7 +50,7 @@ struct watch {
 static void end_watch(struct watch *w)
 {
 	api_watch_stop(w->api);
-	api_config_done(&w->api_config);
+	kubeconfig_done(&w->kubeconfig);
 	kubelet_free(w->kubelet);
 	pod_tree_free(w->tree);
 	pods_free(w->pods);
@@ -137,14 +137,13 @@ static void start_api(struct watch *w)
 				      .event = take_api_event,
 				      .whole = end_api_list,
 				      .arg = w};
-	char folder[FOLDER_SIZE], host[FOLDER_SIZE];
+	char host[HOST_SIZE];
 	struct err err = {""};
 
 	w->api_tried = true;
-	(void)snprintf(folder, sizeof(folder), "%s/k8s", o->path_rundir);
-	int rc = api_config_read(o->kubeconfig, folder, &w->api_config, &err);
+	int rc = kubeconfig_read(o->kubeconfig, &w->kubeconfig, &err);
 	if (rc == 0)
-		rc = api_watch_start(&w->api_config,
+		rc = api_watch_start(&w->kubeconfig,
 				     find_node_name(o, host, sizeof(host)), &sink,
 				     &w->api, &err);
 	if (rc == -ENOENT && o->api == API_AUTO && !*o->kubeconfig)

@@ -37,8 +37,9 @@ clusters:
 - {id: other, manager: slurm, cli: {path: /x}}
 END
 chmod 600 web.yaml tokens clusters.yaml
-agg_begin --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens" \
-	--clusters.file="$SCRATCH/clusters.yaml" --admin.users=root
+flags=(--web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens"
+	--clusters.file="$SCRATCH/clusters.yaml" --admin.users=root)
+agg_begin "${flags[@]}"
 as() { curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" "${@:3}" "http://127.0.0.1:$agg_port/api/v1$2"; }
 verify() { as "$1" "/units/verify?cluster_id=k1&uuid=$2" -o /dev/null -w '%{http_code}'; }
 claim() { printf '%s\n' "$@" | "$make" | curl -s -m 60 -o answer -w '%{http_code}' -H 'Authorization: Bearer a-token-of-the-webhook' \
@@ -107,4 +108,25 @@ ok "a token that is no longer valid is said" within 20 grep -q 'the token is not
 (umask 077; echo agg-token >kube.token)
 within 20 eves o o
 ok "a new one is read without a restart" within 20 is_unit "$(uid o)" "o|web:svc|web|PENDING|t"
+
+# ---- the same from a kubeconfig, with the certificate in it as text
+cat >kube.conf <<END
+apiVersion: v1
+kind: Config
+current-context: k1
+contexts: [{name: k1, context: {cluster: k1, user: ceems}}]
+clusters: [{name: k1, cluster: {server: "$KUBE", certificate-authority-data: $(base64 -w0 kube/kubeca.pem)}}]
+users: [{name: ceems, user: {token: agg-token}}]
+END
+sed -i '/tls_config/d; /token_file/d; s/ server: .*/ kubeconfig_file: kube.conf/' clusters.yaml
+kill $agg_pid
+wait_for 30 is_gone $agg_pid
+refused() { ! "$agg" --db.url="$PGURL" "${flags[@]}" --check-config >why 2>&1 && grep -q 'kube.conf' why; }
+chmod 644 kube.conf
+ok "a kubeconfig that others may read is refused" refused || sed 's/^/# /' why
+chmod 600 kube.conf
+ok "with a kubeconfig an aggregator starts" agg_run "$agg_port" "${flags[@]}" || tail -n 3 agg.log | sed 's/^/# /'
+within 20 eves q q
+ok "and watches" within 20 is_unit "$(uid q)" "q|web:svc|web|PENDING|t" || tail -n 3 agg.log | sed 's/^/# /'
+ok "and asks about rights" within 20 sees frank "$(uid l)" 200
 tap_done

@@ -227,6 +227,26 @@ static void the_peers_keys_are_read(void **state)
 		-EINVAL);
 }
 
+static void a_kubeconfig_says_it_all(void **state)
+{
+	(void)state;
+	struct kubes k;
+
+	assert_int_equal(
+		parse_clusters("clusters:\n- {id: k, manager: k8s, extra_config: "
+			       "{kubeconfig_file: /f, server: 'https://x'}}\n",
+			       &k),
+		-EINVAL);
+	assert_non_null(strstr(err.text, "kubeconfig_file"));
+	assert_int_equal(
+		parse_clusters("clusters:\n- {id: k, manager: k8s, extra_config: "
+			       "{kubeconfig_file: /not/there}}\n",
+			       &k),
+		-ENOENT);
+	assert_non_null(strstr(err.text, "cluster k: kubeconfig_file: "));
+	assert_non_null(strstr(err.text, "/not/there"));
+}
+
 static void users_files_are_read(void **state)
 {
 	(void)state;
@@ -252,6 +272,7 @@ int main(void)
 		cmocka_unit_test(only_a_clear_yes_is_a_right),
 		cmocka_unit_test(a_login_is_a_user_only_where_the_site_says_so),
 		cmocka_unit_test(the_peers_keys_are_read),
+		cmocka_unit_test(a_kubeconfig_says_it_all),
 		cmocka_unit_test(users_files_are_read),
 	};
 

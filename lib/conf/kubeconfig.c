@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Only what we use is read of a kubeconfig, and other keys are nobody's mistake: it is
  * written for many programs. */
-#include "contrib/k8s/api_config.h"
+#include "lib/conf/kubeconfig.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <yaml.h>
 
 #include "lib/base64.h"
 #include "lib/buf.h"
 #include "lib/cleanup.h"
-#include "lib/fs.h"
 #include "lib/secret.h"
 
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -25,13 +24,12 @@
 
 struct reading {
 	yaml_document_t doc;
-	const char *name;   /* of the file, in messages and for relative paths */
-	const char *folder; /* for certificates */
-	struct api_config *to;
+	const char *name; /* of the file, in messages and for relative paths */
+	struct kubeconfig *to;
 	struct err *err;
 };
 
-void api_config_done(struct api_config *c)
+void kubeconfig_done(struct kubeconfig *c)
 {
 	free(c->url);
 	free(c->ca_file);
@@ -41,7 +39,9 @@ void api_config_done(struct api_config *c)
 	if (c->token)
 		explicit_bzero(c->token, strlen(c->token));
 	free(c->token);
-	*c = (struct api_config){0};
+	for (unsigned i = 0; i < c->fd_count; i++)
+		close(c->fds[i]);
+	*c = (struct kubeconfig){0};
 }
 
 static yaml_node_t *find_member(struct reading *r, yaml_node_t *map, const char *key)
@@ -108,13 +108,14 @@ static int copy_path(struct reading *r, const char *text, char **ret)
 	return copy_text(r, path, ret);
 }
 
-/* What stands there as base64 becomes a file, for libcurl wants files. */
+/* What stands there as base64 becomes a file, for libcurl wants files: in memory, so
+ * that a key is on no disk. */
 static int write_text(struct reading *r, const char *key, const char *base64,
 		      char **ret)
 {
 	auto_secret struct buf b = {.max = CONFIG_MAX};
 	size_t len = strlen(base64);
-	char path[PATH_SIZE];
+	char path[32];
 	char *to = buf_reserve(&b, BASE64_BYTES(len));
 	ssize_t n =
 		to ? base64_decode(base64, len, BASE64_PADDED, to, BASE64_BYTES(len))
@@ -122,11 +123,16 @@ static int write_text(struct reading *r, const char *key, const char *base64,
 
 	if (n < 0)
 		return err_set(r->err, -EINVAL, "%s: %s: not base64", r->name, key);
-	(void)mkdir(r->folder, 0700);
-	(void)snprintf(path, sizeof(path), "%s/%s.pem", r->folder, key);
-	int rc = fs_write_atomic_at(AT_FDCWD, path, to, (size_t)n, 0600, r->err);
+	int fd = memfd_create(key, MFD_CLOEXEC);
+	bool whole = fd >= 0 && write(fd, to, (size_t)n) == n;
 	explicit_bzero(to, (size_t)n);
-	return rc < 0 ? rc : copy_text(r, path, ret);
+	if (fd >= 0)
+		r->to->fds[r->to->fd_count++] = fd;
+	if (!whole)
+		return err_set(r->err, -ENOMEM, "%s: %s: no memory for it", r->name,
+			       key);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return copy_text(r, path, ret);
 }
 
 /* "KEY" as a path, or "KEY-data" as base64, which wins as in kubectl. */
@@ -143,7 +149,7 @@ static int read_file_key(struct reading *r, yaml_node_t *map, const char *key,
 		      : 0;
 }
 
-static int read_cluster(struct reading *r, yaml_node_t *cluster)
+static int take_kube_cluster(struct reading *r, yaml_node_t *cluster)
 {
 	const char *server = member_text(r, cluster, "server");
 	const char *insecure = member_text(r, cluster, "insecure-skip-tls-verify");
@@ -161,7 +167,7 @@ static int read_cluster(struct reading *r, yaml_node_t *cluster)
 				      &r->to->ca_file);
 }
 
-static int read_user(struct reading *r, yaml_node_t *user)
+static int take_kube_user(struct reading *r, yaml_node_t *user)
 {
 	const char *token = member_text(r, user, "token");
 	const char *file = member_text(r, user, "tokenFile");
@@ -182,7 +188,7 @@ static int read_user(struct reading *r, yaml_node_t *user)
 	return rc;
 }
 
-static int read_document(struct reading *r)
+static int take_kube_context(struct reading *r)
 {
 	yaml_node_t *root = yaml_document_get_root_node(&r->doc);
 	yaml_node_t *context =
@@ -197,15 +203,15 @@ static int read_document(struct reading *r)
 		return err_set(r->err, -EINVAL,
 			       "%s: current-context names no context with a cluster",
 			       r->name);
-	int rc = read_cluster(r, cluster);
-	return rc < 0 || !user ? rc : read_user(r, user);
+	int rc = take_kube_cluster(r, cluster);
+	return rc < 0 || !user ? rc : take_kube_user(r, user);
 }
 
-int api_config_parse(const char *text, size_t len, const char *name, const char *folder,
-		     struct api_config *ret, struct err *err)
+int kubeconfig_parse(const char *text, size_t len, const char *name,
+		     struct kubeconfig *ret, struct err *err)
 {
-	struct api_config c = {0};
-	struct reading r = {.name = name, .folder = folder, .to = &c, .err = err};
+	struct kubeconfig c = {0};
+	struct reading r = {.name = name, .to = &c, .err = err};
 	yaml_parser_t parser;
 
 	if (!yaml_parser_initialize(&parser))
@@ -217,22 +223,22 @@ int api_config_parse(const char *text, size_t len, const char *name, const char 
 				   parser.problem_mark.line + 1);
 	yaml_parser_delete(&parser);
 	if (rc == 0) {
-		rc = read_document(&r);
+		rc = take_kube_context(&r);
 		yaml_document_delete(&r.doc);
 	}
 	if (rc < 0)
-		api_config_done(&c);
+		kubeconfig_done(&c);
 	else
 		*ret = c;
 	return rc;
 }
 
 /* In a pod: kubernetes.io/docs/tasks/run-application/access-api-from-pod */
-static int read_account(struct api_config *ret, struct err *err)
+static int read_account(struct kubeconfig *ret, struct err *err)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-	struct api_config c = {0};
+	struct kubeconfig c = {0};
 	char url[300];
 
 	if (!host || !*host || !port || !*port)
@@ -245,23 +251,21 @@ static int read_account(struct api_config *ret, struct err *err)
 	c.ca_file = strdup(ACCOUNT "/ca.crt");
 	c.token_file = strdup(ACCOUNT "/token");
 	if (!c.url || !c.ca_file || !c.token_file) {
-		api_config_done(&c);
+		kubeconfig_done(&c);
 		return err_set(err, -ENOMEM, "out of memory");
 	}
 	*ret = c;
 	return 0;
 }
 
-int api_config_read(const char *file, const char *folder, struct api_config *ret,
-		    struct err *err)
+int kubeconfig_read(const char *path, struct kubeconfig *ret, struct err *err)
 {
 	auto_secret struct buf text = {.max = CONFIG_MAX};
-	struct stat st;
 
-	if (!*file)
+	if (!*path)
 		return read_account(ret, err);
-	int rc = secret_read(file, CONFIG_MAX, &text, &st, err);
+	int rc = secret_load(path, CONFIG_MAX, &text, err);
 	return rc < 0 ? rc
-		      : api_config_parse(text.data ? text.data : "", text.len, file,
-					 folder, ret, err);
+		      : kubeconfig_parse(text.data ? text.data : "", text.len, path,
+					 ret, err);
 }
