@@ -26,10 +26,10 @@
 #endif
 #define BIT(capability) (UINT64_C(1) << (capability))
 
+/* Of one that opens what is the kernel's */
+static const int program_calls[] = {SYS_bpf, SYS_perf_event_open};
+
 static const int allowed_calls[] = {
-	/* what it is for */
-	SYS_bpf,
-	SYS_perf_event_open,
 	SYS_ioctl,
 	SYS_socketpair, /* for descriptors that wait to be taken */
 	SYS_sendmsg,
@@ -113,7 +113,7 @@ static const int allowed_calls[] = {
 	SYS_exit_group,
 };
 
-/* Also of one that serves: it is asked, and starts processes that open files */
+/* Of one that serves: it is asked, and starts processes that open files */
 static const int serving_calls[] = {
 	SYS_recvmsg, SYS_ppoll,
 #ifdef SYS_poll
@@ -158,42 +158,64 @@ static uint64_t for_programs(bool perf, int procfd)
 	return kept;
 }
 
-static uint64_t for_files(void)
+static uint64_t for_users_files(void)
+{
+	return BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH);
+}
+
+static uint64_t for_mapped_files(void)
 {
 	bool old = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) < 0;
 
-	return BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
-	       BIT(old ? CAP_SYS_ADMIN : CAP_CHECKPOINT_RESTORE);
+	return for_users_files() | BIT(old ? CAP_SYS_ADMIN : CAP_CHECKPOINT_RESTORE);
+}
+
+struct call_list {
+	int calls[CALLS(program_calls) + CALLS(allowed_calls) + CALLS(serving_calls)];
+	size_t count;
+};
+
+static void add_calls(struct call_list *l, const int *calls, size_t count)
+{
+	memcpy(l->calls + l->count, calls, count * sizeof(*calls));
+	l->count += count;
 }
 
 /* What can be given up is. */
-static int give_up_rest(uint64_t kept, const int *calls, size_t count, struct err *err)
+static int give_up_rest(uint64_t kept, bool opens_programs, bool serves,
+			struct err *err)
 {
-	int rc = privileges_limit(err);
+	struct call_list l = {.count = 0};
 
+	add_calls(&l, allowed_calls, CALLS(allowed_calls));
+	if (opens_programs)
+		add_calls(&l, program_calls, CALLS(program_calls));
+	if (serves)
+		add_calls(&l, serving_calls, CALLS(serving_calls));
+	int rc = privileges_limit(err);
 	if (!rc)
 		rc = privileges_keep(kept, err);
-	int filtered = sandbox_allow_only(calls, count, rc < 0 ? NULL : err);
+	int filtered = sandbox_allow_only(l.calls, l.count, rc < 0 ? NULL : err);
 	return rc < 0 ? rc : filtered;
 }
 
 int limits_apply(bool perf, int procfd, struct err *err)
 {
-	return give_up_rest(for_programs(perf, procfd), allowed_calls,
-			    CALLS(allowed_calls), err);
+	return give_up_rest(for_programs(perf, procfd), true, false, err);
 }
 
 int limits_apply_serving(int procfd, struct err *err)
 {
-	int calls[CALLS(allowed_calls) + CALLS(serving_calls)];
+	return give_up_rest(for_programs(true, procfd) | for_mapped_files(), true, true,
+			    err);
+}
 
-	memcpy(calls, allowed_calls, sizeof(allowed_calls));
-	memcpy(calls + CALLS(allowed_calls), serving_calls, sizeof(serving_calls));
-	return give_up_rest(for_programs(true, procfd) | for_files(), calls,
-			    CALLS(calls), err);
+int limits_apply_reading(struct err *err)
+{
+	return give_up_rest(for_users_files(), false, true, err);
 }
 
 int limits_keep_for_files(struct err *err)
 {
-	return privileges_keep(for_files(), err);
+	return privileges_keep(for_mapped_files(), err);
 }

@@ -18,7 +18,11 @@ int limits_apply(bool perf, int procfd, struct err *err);
  * users' /proc/PID/maps and map_files, and with what starting the processes takes that
  * open these. */
 int limits_apply_serving(int procfd, struct err *err);
-/* In one of those processes: these three capabilities alone. */
+/* The same for one that only reads what DRM drivers tell of users' processes: of the
+ * capabilities CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH alone, and neither bpf() nor
+ * perf_event_open(). */
+int limits_apply_reading(struct err *err);
+/* In a process that one of these starts: of those three capabilities what it has. */
 int limits_keep_for_files(struct err *err);
 
 /* Whether this kernel opens perf events of a CPU for CAP_SYS_ADMIN alone

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* ceems-opener: see doc/opener.md. Started by ceemsd while that is root, with a socket
- * to it; opens what takes privilege, hands it over and ends. It reads nothing that a
- * user can write but names of directories that root has made. */
+/* ceems-opener: see opener/README.md. Started by ceemsd while that is root, with a
+ * socket; opens what takes privilege, hands it over and ends, or serves what is asked
+ * of units' processes. It reads nothing that a user can write but names of directories
+ * that root has made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@
 struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
-	uint64_t profile_fd;
+	uint64_t profile_fd, drm_fd;
 	uint64_t slots, perf_hardware;
 	bool io_metrics, io_latency, network_metrics, network_calls, network_loopback,
 		perf;
@@ -71,6 +72,10 @@ static const struct conf_opt opener_options[] = {
 	ROW("profile.fd", CONF_U64, profile_fd, "0",
 	    "Instead of all that: a socket to ceems-profiler, for which it opens what "
 	    "profiles take until that end is closed.",
+	    .max = 1023),
+	ROW("drm.fd", CONF_U64, drm_fd, "0",
+	    "Instead of all that: a socket to ceemsd, which it tells what DRM drivers "
+	    "say of processes of units, until that end is closed.",
 	    .max = 1023),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
 	    "Where procfs is mounted.", .flags = CONF_HIDDEN),
@@ -244,18 +249,28 @@ static int open_and_hand_over(const struct options *o)
 	return rc;
 }
 
-static int serve_profiler(const struct options *o)
+static int serve_on_socket(const struct options *o)
 {
+	struct profile_service service = {
+		.link = (int)o->drm_fd,
+		.requests = PROFILE_REQUESTS_OF_DRM,
+	};
 	struct err err = {""};
-	auto_close int cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
-	auto_close int procfd =
-		cgroupfd < 0 ? cgroupfd : fs_opendir_at(AT_FDCWD, o->path_procfs, &err);
+	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, &err);
+	auto_close int cgroupfd = -1;
 
-	if (procfd < 0) {
-		log_error("%s: no profiles are taken", err.text);
-		return procfd;
+	service.procfd = procfd;
+	if (procfd >= 0 && o->profile_fd) {
+		cgroupfd = fs_opendir_at(AT_FDCWD, o->path_cgroupfs, &err);
+		service.link = (int)o->profile_fd;
+		service.requests = PROFILE_REQUESTS_OF_PROFILER;
+		service.by_cpuacct = cgroupfd >= 0 && counts_by_cpuacct(cgroupfd);
 	}
-	return profile_keep((int)o->profile_fd, procfd, counts_by_cpuacct(cgroupfd));
+	if (procfd < 0 || (o->profile_fd && cgroupfd < 0)) {
+		log_error("%s: nothing of units' processes is opened", err.text);
+		return -ENOENT;
+	}
+	return profile_keep(&service);
 }
 
 /* A kernel without filters is told of by ceemsd. */
@@ -264,6 +279,7 @@ static void limit_opener(const struct options *o)
 	struct err err = {""};
 	auto_close int procfd = fs_opendir_at(AT_FDCWD, o->path_procfs, NULL);
 	int rc = o->profile_fd ? limits_apply_serving(procfd, &err)
+		 : o->drm_fd   ? limits_apply_reading(&err)
 			       : limits_apply(o->perf, procfd, &err);
 
 	if (rc == -ENOSYS)
@@ -297,8 +313,8 @@ int main(int argc, char *argv[])
 			  "TYPE:CONFIG:CONFIG1:CONFIG2:LEADS",
 			  o.perf_raw, HARDWARE_RAW_MAX);
 		status = PROGRAM_USAGE;
-	} else if (o.profile_fd) {
-		status = serve_profiler(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
+	} else if (o.profile_fd || o.drm_fd) {
+		status = serve_on_socket(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	} else {
 		status = open_and_hand_over(&o) < 0 ? PROGRAM_CANNOT : PROGRAM_OK;
 	}

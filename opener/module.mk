@@ -6,6 +6,7 @@ ARCHIVES += libopener
 libopener_PKGS := libbpf
 libopener_CFLAGS := -I$(BUILD)
 libopener_SRCS += opener/adopt.c
+libopener_SRCS += opener/drm_files.c
 libopener_SRCS += opener/groups.c
 libopener_SRCS += opener/hardware.c
 libopener_SRCS += opener/hardware_events.c

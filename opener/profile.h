@@ -52,13 +52,25 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
  * -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
 int profile_open_perf_map(int process, uint32_t uid, struct err *err);
 
-/* Answers a ceems-profiler on link until that end is closed. Opens users' files in
- * processes of its own (profile_worker.h). any_process: also those of no unit. */
-int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process);
+/* What DRM drivers tell of the files that a process has open below /dev/dri, in a file
+ * in memory as PROFILE_REQUEST_DRM has it: its descriptor. -ENODATA: there are none.
+ * The kernel may let it wait for as long as a driver hangs. */
+int profile_copy_drm(int process, uint32_t *ret_left_out, struct err *err);
 
-/* Forks a process that does profile_serve(), and another when it dies, which the
- * ceems-profiler at the other end is told (PROFILE_REQUEST_DIED). Returns when link is
- * closed there. */
-int profile_keep(int link, int procfd, bool by_cpuacct);
+struct profile_service {
+	int link;          /* to who asks: a ceems-profiler, or ceemsd */
+	int procfd;        /* both borrowed */
+	uint32_t requests; /* mask of enum profile_request_kind: no others */
+	bool by_cpuacct;
+	bool any_process; /* also those of no unit */
+};
+
+/* Answers on link until that end is closed. Opens users' files in processes of its own
+ * (profile_worker.h). */
+int profile_serve(const struct profile_service *service);
+
+/* Forks a process that does profile_serve(), and another when it dies, which the other
+ * end is told (PROFILE_REQUEST_DIED). Returns when link is closed there. */
+int profile_keep(const struct profile_service *service);
 
 #endif

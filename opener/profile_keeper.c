@@ -35,7 +35,7 @@ static int await_server(pid_t pid, int *ret_status)
 	}
 }
 
-int profile_keep(int link, int procfd, bool by_cpuacct)
+int profile_keep(const struct profile_service *service)
 {
 	const struct timespec pause = {.tv_sec = 1};
 	int status = 0;
@@ -44,15 +44,15 @@ int profile_keep(int link, int procfd, bool by_cpuacct)
 		uint64_t begin_ns = clock_boottime_ns();
 		pid_t pid = fork();
 		if (pid == 0)
-			_exit(profile_serve(link, procfd, by_cpuacct, false) < 0);
+			_exit(profile_serve(service) < 0);
 		if (pid < 0 || await_server(pid, &status) < 0)
 			return -errno;
 		if (WIFEXITED(status))
 			return WEXITSTATUS(status) ? -EPIPE : 0;
-		log_warn("the process that opens files for profiles was ended by "
-			 "signal %d: it is started again",
+		log_warn("the process that opens users' files was ended by signal %d: "
+			 "it is started again",
 			 WTERMSIG(status));
-		tell_of_death(link);
+		tell_of_death(service->link);
 		if (clock_boottime_ns() < begin_ns + SHORT_LIFE_NS)
 			(void)nanosleep(&pause, NULL);
 	}

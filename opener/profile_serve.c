@@ -16,8 +16,7 @@
 #define RING_MAX (64u << 20)
 
 struct profile_server {
-	int link;
-	bool by_cpuacct;
+	const struct profile_service *service;
 	struct profile profile;
 	struct profile_worker worker;
 	struct kernel_namer namer;
@@ -42,7 +41,7 @@ static int load_for_profiler(struct profile_server *s, const struct profile_requ
 	profile_close(&s->profile);
 	if (!is_room_good(&r->room))
 		return err_set(err, -EINVAL, "no such room for tables");
-	int rc = profile_load(&s->profile, &r->room, s->by_cpuacct, err);
+	int rc = profile_load(&s->profile, &r->room, s->service->by_cpuacct, err);
 	if (rc < 0)
 		profile_close(&s->profile);
 	malloc_trim(0); /* the kernel's types were read for it: 18 MB */
@@ -64,7 +63,10 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	int own[FD_PASS_MAX] = {-1};
 	const int *fds = own;
 
-	switch (r->kind) {
+	bool known =
+		r->kind < PROFILE_REQUEST_KINDS && s->service->requests >> r->kind & 1;
+
+	switch (known ? r->kind : 0) {
 	case PROFILE_REQUEST_LOAD:
 		a.rc = load_for_profiler(s, r, &err);
 		fds = s->profile.fds;
@@ -90,6 +92,7 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	case PROFILE_REQUEST_MAPS:
 	case PROFILE_REQUEST_FILE:
 	case PROFILE_REQUEST_PERF_MAP:
+	case PROFILE_REQUEST_DRM:
 		profile_worker_ask(&s->worker, r, &a, &own[0]);
 		a.fds = own[0] >= 0;
 		break;
@@ -107,25 +110,27 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	a.kind = r->kind;
 	if (a.rc < 0)
 		a.fds = 0;
-	int rc = fd_pass_send(s->link, &a, sizeof(a), fds, a.fds, 0);
+	int rc = fd_pass_send(s->service->link, &a, sizeof(a), fds, a.fds, 0);
 	for (uint32_t i = 0; fds == own && i < a.fds; i++)
 		close(own[i]);
 	return rc;
 }
 
-int profile_serve(int link, int procfd, bool by_cpuacct, bool any_process)
+int profile_serve(const struct profile_service *service)
 {
 	struct profile_server s = {
-		.link = link,
-		.by_cpuacct = by_cpuacct,
-		.worker = {.procfd = procfd, .any_process = any_process, .fd = -1},
+		.service = service,
+		.worker = {.procfd = service->procfd,
+			   .any_process = service->any_process,
+			   .fd = -1},
 	};
 	struct profile_request r;
 	int fds[FD_PASS_MAX], rc = 0;
 	unsigned count;
 
 	while (rc == 0) {
-		ssize_t n = fd_pass_receive(link, &r, sizeof(r), fds, &count, 0);
+		ssize_t n =
+			fd_pass_receive(service->link, &r, sizeof(r), fds, &count, 0);
 		if (n == -EINTR)
 			continue;
 		while (n >= 0 && count)

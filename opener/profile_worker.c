@@ -37,6 +37,8 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 		a->uid = profile_owner(process);
 		return profile_copy_maps(process, err);
 	}
+	if (r->kind == PROFILE_REQUEST_DRM)
+		return profile_copy_drm(process, &a->left_out, err);
 	a->uid = profile_owner(process);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP

@@ -146,8 +146,15 @@ static int start_opener(struct hand *h, bool by_cpuacct, struct err *err)
 	auto_close int procfd = fs_opendir_at(AT_FDCWD, h->options->path_procfs, err);
 	h->opener = procfd < 0 ? -1 : fork();
 	if (h->opener == 0) {
+		const struct profile_service service = {
+			.link = pair[1],
+			.procfd = procfd,
+			.requests = PROFILE_REQUESTS_OF_PROFILER,
+			.by_cpuacct = by_cpuacct,
+			.any_process = true,
+		};
 		close(pair[0]);
-		_exit(profile_serve(pair[1], procfd, by_cpuacct, true) < 0);
+		_exit(profile_serve(&service) < 0);
 	}
 	close(pair[1]);
 	h->door.link = pair[0];

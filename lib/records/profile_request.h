@@ -6,10 +6,11 @@
 
 /*
  * What ceems-profiler, which has no privileges, may ask of the ceems-opener that ceemsd
- * started for it: one datagram each over a SOCK_SEQPACKET pair, answered by one with
- * the descriptors (SCM_RIGHTS). The list is closed: whatever else comes is refused.
- * Answers bear their request's number, since an earlier ceems-profiler may not have
- * waited for its own. Both sides are from one build.
+ * started for it, and ceemsd itself of another one: one datagram each over a
+ * SOCK_SEQPACKET pair, answered by one with the descriptors (SCM_RIGHTS). The list is
+ * closed: whatever else comes is refused. Answers bear their request's number, since an
+ * earlier ceems-profiler may not have waited for its own. Both sides are from one
+ * build.
  */
 #define PROFILE_REQUEST_MAGIC 0x31525043u /* "CPR1" */
 #define PROFILE_REQUEST_FDS_MAX 16u
@@ -46,8 +47,21 @@ enum profile_request_kind {
 	/* Has the program called when a CPU changes from one thread to another: one
 	 * descriptor, likewise. It is to be loaded with room for threads. */
 	PROFILE_REQUEST_SWITCHES,
+	/* What DRM drivers tell of a process's clients (lib/drm/drm_fdinfo.h): the
+	 * texts, a NUL after each, at most PROFILE_DRM_TEXT_MAX; its descriptor, for
+	 * reading. -ENODATA: it has none. Same wait. */
+	PROFILE_REQUEST_DRM,
 	PROFILE_REQUEST_KINDS
 };
+
+#define PROFILE_DRM_FILES_MAX 64u
+#define PROFILE_DRM_FILE_BYTES 4096u
+#define PROFILE_DRM_TEXT_MAX (PROFILE_DRM_FILES_MAX * PROFILE_DRM_FILE_BYTES)
+
+/* What is answered: each opener answers one of these alone. */
+#define PROFILE_REQUESTS_OF_DRM (1u << PROFILE_REQUEST_DRM)
+#define PROFILE_REQUESTS_OF_PROFILER                                                   \
+	((1u << PROFILE_REQUEST_KINDS) - 2u - PROFILE_REQUESTS_OF_DRM)
 
 /* Descriptors of PROFILE_REQUEST_LOAD: maps of bpf/profile.bpf.c */
 enum profile_fd {
@@ -76,7 +90,7 @@ struct profile_room {
 struct profile_request {
 	uint32_t magic, kind, serial;
 	uint32_t hz;  /* of TICKS */
-	uint32_t pid; /* of MAPS and FILE, as the next three */
+	uint32_t pid; /* of MAPS, FILE, PERF_MAP and DRM; the next three of the first */
 	uint32_t unused;
 	uint64_t cgroup, start, end;
 	struct profile_room room; /* of LOAD */
@@ -97,9 +111,9 @@ struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */
 	uint32_t fds;
-	uint32_t uid;       /* of MAPS and PERF_MAP: whose process it is */
-	uint32_t sees_maps; /* of LOAD: code that is mapped later is told of */
-	uint32_t unused;
+	uint32_t uid;             /* of MAPS and PERF_MAP: whose process it is */
+	uint32_t sees_maps;       /* of LOAD: code that is mapped later is told of */
+	uint32_t left_out;        /* of DRM: files for which there was no room */
 	struct profile_file file; /* of FILE */
 	/* why not, on one line; of KERNEL_NAME the name */
 	char text[PROFILE_REQUEST_TEXT_BYTES];

@@ -24,8 +24,8 @@ static int report_failure(const char *what)
 	return 1;
 }
 
-/* The limits hold for a child only. */
-static void expect_child(int (*inside)(void))
+/* What the opener of programs gives up, or else the one that reads */
+static void expect_limited_child(int (*inside)(void), bool reads)
 {
 	int status = -1;
 
@@ -37,7 +37,8 @@ static void expect_child(int (*inside)(void))
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct err err = {""};
-		if (limits_apply(false, -1, &err) < 0) {
+		if ((reads ? limits_apply_reading(&err)
+			   : limits_apply(false, -1, &err)) < 0) {
 			fprintf(stderr, "# %s\n", err.text);
 			_exit(2);
 		}
@@ -47,6 +48,12 @@ static void expect_child(int (*inside)(void))
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The limits hold for a child only. */
+static void expect_child(int (*inside)(void))
+{
+	expect_limited_child(inside, false);
 }
 
 static int is_refused(const char *what, long rc)
@@ -112,10 +119,9 @@ static void what_it_needs_goes_on(void **state)
 	expect_child(try_needed);
 }
 
-/* Only CAP_PERFMON and CAP_BPF are left, in all sets, of whatever there was. */
-static int look_at_capabilities(void)
+/* Only these are left, in all sets, of whatever there was. */
+static int look_at_capabilities(unsigned long long allowed)
 {
-	const unsigned long long two = 3ull << 38;
 	char text[8192];
 	const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
@@ -127,16 +133,43 @@ static int look_at_capabilities(void)
 	text[n] = '\0';
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		const char *at = strstr(text, sets[i]);
-		if (!at || strtoull(at + strlen(sets[i]), NULL, 16) & ~two)
+		if (!at || strtoull(at + strlen(sets[i]), NULL, 16) & ~allowed)
 			return report_failure(sets[i]);
 	}
 	return 0;
 }
 
+static int look_for_program_capabilities(void)
+{
+	return look_at_capabilities(3ull << 38); /* CAP_PERFMON and CAP_BPF */
+}
+
 static void two_capabilities_are_left_at_most(void **state)
 {
 	(void)state;
-	expect_child(look_at_capabilities);
+	expect_child(look_for_program_capabilities);
+}
+
+static int try_as_reader(void)
+{
+	/* CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE */
+	int bad = look_at_capabilities(1ull << 2 | 1ull << 19);
+
+	bad |= is_refused("bpf", syscall(SYS_bpf, -1, 0, 0));
+	bad |= is_refused("perf", syscall(SYS_perf_event_open, 0, 0, 0, 0, 0));
+	bad |= is_refused("ptrace", syscall(SYS_ptrace, -1, 0, 0, 0));
+	bad |= is_refused("unix", socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	bad |= is_refused("open for writing", open("/dev/null", O_WRONLY | O_CLOEXEC));
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	return bad | (pid < 0 || waitpid(pid, NULL, 0) != pid);
+}
+
+static void one_that_only_reads_loads_no_programs(void **state)
+{
+	(void)state;
+	expect_limited_child(try_as_reader, true);
 }
 
 static void write_paranoid(const char *path, const char *text)
@@ -180,6 +213,7 @@ int main(void)
 		cmocka_unit_test(what_it_needs_goes_on),
 		cmocka_unit_test(kernels_that_want_more_for_perf_are_known),
 		cmocka_unit_test(two_capabilities_are_left_at_most),
+		cmocka_unit_test(one_that_only_reads_loads_no_programs),
 	};
 	return cmocka_run_group_tests_name("opener_limits", tests, NULL, NULL);
 }

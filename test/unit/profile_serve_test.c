@@ -23,7 +23,8 @@ struct world {
 };
 
 /* keep: as ceemsd has it */
-static void start_at(struct world *w, const char *proc, bool any_process, bool keep)
+static void start_for(struct world *w, const char *proc, uint32_t requests,
+		      bool any_process, bool keep)
 {
 	int pair[2];
 
@@ -34,12 +35,19 @@ static void start_at(struct world *w, const char *proc, bool any_process, bool k
 	if (w->pid == 0) {
 		close(pair[0]);
 		int procfd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		int rc = keep ? profile_keep(pair[1], procfd, false)
-			      : profile_serve(pair[1], procfd, false, any_process);
-		_exit(rc < 0);
+		const struct profile_service service = {.link = pair[1],
+							.procfd = procfd,
+							.requests = requests,
+							.any_process = any_process};
+		_exit((keep ? profile_keep(&service) : profile_serve(&service)) < 0);
 	}
 	close(pair[1]);
 	w->link = pair[0];
+}
+
+static void start_at(struct world *w, const char *proc, bool any_process, bool keep)
+{
+	start_for(w, proc, PROFILE_REQUESTS_OF_PROFILER, any_process, keep);
 }
 
 static void start_serving(struct world *w, bool any_process)
@@ -56,8 +64,9 @@ static void stop(struct world *w)
 	assert_true(WIFEXITED(status));
 }
 
-/* Its answer's rc; a descriptor that came with it is closed. */
-static int ask(struct world *w, struct profile_request r)
+/* Its answer's rc; the descriptor that came with it is the caller's. */
+static int ask_for_file(struct world *w, struct profile_request r, int *ret_fd,
+			uint32_t *ret_left_out)
 {
 	struct profile_reply a;
 	int fds[FD_PASS_MAX];
@@ -71,9 +80,21 @@ static int ask(struct world *w, struct profile_request r)
 	assert_int_equal(a.serial, r.serial);
 	assert_int_equal(a.fds, count);
 	assert_true(a.rc == 0 || (count == 0 && *a.text));
-	while (count)
+	while (count > 1)
 		close(fds[--count]);
+	*ret_fd = count ? fds[0] : -1;
+	*ret_left_out = a.left_out;
 	return a.rc;
+}
+
+static int ask(struct world *w, struct profile_request r)
+{
+	uint32_t left_out;
+	int fd, rc = ask_for_file(w, r, &fd, &left_out);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static void what_is_not_on_the_list_is_refused(void **state)
@@ -133,7 +154,7 @@ static void put_text(const char *dir, const char *name, const char *text)
 	char path[2 * SCRATCH_PATH];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
 }
@@ -189,6 +210,104 @@ static void names_that_a_user_can_make_are_no_units(void **state)
 	assert_int_equal(ask_for_maps_in("0::machine/qemu-1-a.libvirt-qemu\n"),
 			 -EACCES);
 	assert_int_equal(ask_for_maps_in("::::\n\n:"), -EACCES);
+}
+
+#define STEP_GROUP "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
+#define I915_TEXT                                                                      \
+	"pos:\t0\ndrm-driver:\ti915\ndrm-client-id:\t1\ndrm-pdev:\t0000:00:02.0\n"
+
+/* A process 71 with such a descriptor: what it leads to, and its fdinfo */
+static void put_descriptor(const char *dir, unsigned number, const char *target,
+			   const char *text)
+{
+	char name[64], path[2 * SCRATCH_PATH];
+
+	(void)snprintf(path, sizeof(path), "%s/71/fd/%u", dir, number);
+	assert_int_equal(symlink(target, path), 0);
+	(void)snprintf(name, sizeof(name), "71/fdinfo/%u", number);
+	put_text(dir, name, text);
+}
+
+static void make_process(char *dir, const char *cgroup)
+{
+	scratch_make(dir);
+	scratch_mkdir(dir, "71");
+	scratch_mkdir(dir, "71/fd");
+	scratch_mkdir(dir, "71/fdinfo");
+	put_text(dir, "71/cgroup", cgroup);
+}
+
+static const struct profile_request drm_request = {.kind = PROFILE_REQUEST_DRM,
+						   .pid = 71};
+
+static void of_drm_files_alone_the_text_is_handed_on(void **state)
+{
+	char dir[SCRATCH_PATH], text[PROFILE_DRM_TEXT_MAX];
+	uint32_t left_out = 7;
+	struct world w;
+	int fd;
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	put_descriptor(dir, 1, "/home/user/secret", "pos:\t0\ndrm-driver:\tforged\n");
+	put_descriptor(dir, 3, "/dev/dri/renderD128", I915_TEXT);
+	put_descriptor(dir, 4, "/dev/dri/card0", "pos:\t5\n"); /* tells nothing */
+	start_for(&w, dir, PROFILE_REQUESTS_OF_DRM, false, false);
+	assert_int_equal(ask_for_file(&w, drm_request, &fd, &left_out), 0);
+	ssize_t n = read(fd, text, sizeof(text));
+	close(fd);
+	assert_int_equal(n, sizeof(I915_TEXT));
+	assert_string_equal(text, I915_TEXT);
+	assert_int_equal(left_out, 0);
+	stop(&w);
+	scratch_remove(dir);
+}
+
+static void descriptors_beyond_the_bound_are_told_of(void **state)
+{
+	char dir[SCRATCH_PATH];
+	uint32_t left_out = 0;
+	struct world w;
+	int fd;
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	for (unsigned i = 0; i <= PROFILE_DRM_FILES_MAX; i++)
+		put_descriptor(dir, i, "/dev/dri/renderD128", I915_TEXT);
+	start_for(&w, dir, PROFILE_REQUESTS_OF_DRM, false, false);
+	assert_int_equal(ask_for_file(&w, drm_request, &fd, &left_out), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END),
+			 PROFILE_DRM_FILES_MAX * sizeof(I915_TEXT));
+	close(fd);
+	assert_int_equal(left_out, 1);
+	stop(&w);
+	scratch_remove(dir);
+}
+
+static void drm_is_told_of_processes_of_units_and_nothing_else_is(void **state)
+{
+	const struct profile_request maps = {.kind = PROFILE_REQUEST_MAPS, .pid = 71};
+	char dir[SCRATCH_PATH];
+	struct world w;
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	put_text(dir, "71/maps", "");
+	start_for(&w, dir, PROFILE_REQUESTS_OF_DRM, false, false);
+	assert_int_equal(ask(&w, drm_request), -ENODATA);
+	assert_int_equal(ask(&w, maps), -EINVAL);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = UINT32_MAX}),
+			 -EINVAL);
+	put_descriptor(dir, 3, "/dev/dri/renderD128", I915_TEXT);
+	assert_int_equal(ask(&w, drm_request), 0);
+	put_text(dir, "71/cgroup", "0::/user.slice/user-1000.slice/session-1.scope\n");
+	assert_int_equal(ask(&w, drm_request), -EACCES);
+	stop(&w);
+	start_at(&w, dir, true, false); /* nor is the profiler told */
+	assert_int_equal(ask(&w, drm_request), -EINVAL);
+	assert_int_equal(ask(&w, maps), 0);
+	stop(&w);
+	scratch_remove(dir);
 }
 
 static bool is_child_of(pid_t parent, const char *stat)
@@ -277,6 +396,9 @@ int main(void)
 		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
 		cmocka_unit_test(steps_machines_and_pods_are_units),
 		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
+		cmocka_unit_test(of_drm_files_alone_the_text_is_handed_on),
+		cmocka_unit_test(descriptors_beyond_the_bound_are_told_of),
+		cmocka_unit_test(drm_is_told_of_processes_of_units_and_nothing_else_is),
 		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
 		cmocka_unit_test(by_hand_any_process_has_its_maps_read),
 	};
