@@ -34,6 +34,7 @@ include lib/plugin/module.mk
 include lib/emissions/module.mk
 include courier/module.mk
 include daemon/node/module.mk
+include daemon/drm/module.mk
 include daemon/rdma/module.mk
 include daemon/profiles/module.mk
 include daemon/sources/module.mk
