@@ -614,7 +614,7 @@ static void start_profile_opener(struct daemon *d)
 	struct err err;
 
 	if (d->options.profiling_policy != PROFILING_DENY &&
-	    profile_opener_start(&d->options, &d->profile_opener, &err) < 0)
+	    profile_opener_start(&d->options, "profile", &d->profile_opener, &err) < 0)
 		log_warn("profiler: %s: nobody is sampled", err.text);
 }
 

@@ -83,6 +83,7 @@ struct inhabitant_search {
 	unsigned left;  /* directories that may still be visited */
 	uint64_t *list; /* of inhabited_list(), with room for max */
 	size_t count, max;
+	bool cut; /* a directory has more than were read */
 };
 
 static bool is_anybody(struct inhabitant_search *s, uint64_t pid)
@@ -105,6 +106,15 @@ static bool list_task(struct inhabitant_search *s, uint64_t pid)
 	return s->count == s->max;
 }
 
+static bool list_anybody(struct inhabitant_search *s, uint64_t pid)
+{
+	if (s->count < s->max)
+		s->list[s->count++] = pid;
+	else
+		s->cut = true;
+	return s->cut;
+}
+
 /* Whether such a process is in the directory, or a few levels below */
 static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned depth)
 {
@@ -112,6 +122,7 @@ static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned
 	/* the beginning suffices if there are very many */
 	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	s->cut |= n == sizeof(text) - 1;
 	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
 	size_t len;
 	unsigned most = s->list ? (unsigned)sizeof(text) : PIDS_LOOKED_AT;
@@ -186,6 +197,16 @@ size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups
 	struct inhabitant_search s = {.counts = list_task, .list = ret, .max = max};
 
 	(void)any_inhabited(env, cgroups, count, &s);
+	return s.count;
+}
+
+size_t inhabited_list_all(const struct env *env, const struct record_cgroup *cgroups,
+			  uint32_t count, uint64_t *ret, size_t max, bool *ret_cut)
+{
+	struct inhabitant_search s = {.counts = list_anybody, .list = ret, .max = max};
+
+	(void)any_inhabited(env, cgroups, count, &s);
+	*ret_cut = s.cut || !s.left;
 	return s.count;
 }
 

@@ -21,6 +21,11 @@ bool inhabited_by_tasks(const struct env *env, const struct record_cgroup *cgrou
 size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups,
 		      uint32_t count, uint64_t *ret, size_t max);
 
+/* All processes in them, slurmstepd too, and those of virtual machines and pods.
+ * *ret_cut: there are more, in all or in a directory. */
+size_t inhabited_list_all(const struct env *env, const struct record_cgroup *cgroups,
+			  uint32_t count, uint64_t *ret, size_t max, bool *ret_cut);
+
 /* Looks whether /proc shows us processes of other users. If not (hidepid=2), it says so
  * and sets env->processes_hidden: then nothing tells slurmstepd from a task, or a
  * process that has ended from one that runs, so each in a step's groups counts as a

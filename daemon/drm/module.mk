@@ -3,4 +3,5 @@
 # libdrmuses: what units use of GPUs by DRM
 ARCHIVES += libdrmuses
 libdrmuses_LIBS := libprofiles libgroups libsources libdaemon
+libdrmuses_SRCS += daemon/drm/drm_reader.c
 libdrmuses_SRCS += daemon/drm/drm_uses.c

@@ -24,8 +24,8 @@
 #define OPENER_FD 3
 #define END_MS 1000u
 
-static int spawn_profile_opener(const char *path, const struct options *o, int fd,
-				pid_t *ret)
+static int spawn_profile_opener(const char *path, const struct options *o,
+				const char *what, int fd, pid_t *ret)
 {
 	char link[32], tree[4096 + 32], proc[4096 + 32];
 	char *const argv[] = {(char *)path, link, tree, proc, NULL};
@@ -33,7 +33,7 @@ static int spawn_profile_opener(const char *path, const struct options *o, int f
 	posix_spawnattr_t attr;
 	sigset_t none;
 
-	(void)snprintf(link, sizeof(link), "--profile.fd=%d", OPENER_FD);
+	(void)snprintf(link, sizeof(link), "--%s.fd=%d", what, OPENER_FD);
 	(void)snprintf(tree, sizeof(tree), "--path.cgroupfs=%s", o->path_cgroupfs);
 	(void)snprintf(proc, sizeof(proc), "--path.procfs=%s", o->path_procfs);
 	posix_spawn_file_actions_init(&actions);
@@ -59,8 +59,8 @@ static int move_up(int fd)
 	return up < 0 ? -errno : up;
 }
 
-int profile_opener_start(const struct options *o, struct profile_opener *ret,
-			 struct err *err)
+int profile_opener_start(const struct options *o, const char *what,
+			 struct profile_opener *ret, struct err *err)
 {
 	char path[4096];
 	int pair[2];
@@ -69,7 +69,7 @@ int profile_opener_start(const struct options *o, struct profile_opener *ret,
 	exec_beside(o->opener_path, "ceems-opener", path, sizeof(path));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(err, -errno, "socket: %s", strerror(errno));
-	int rc = spawn_profile_opener(path, o, pair[1], &ret->pid);
+	int rc = spawn_profile_opener(path, o, what, pair[1], &ret->pid);
 	close(pair[1]);
 	ret->fd = move_up(pair[0]);
 	if (rc == 0)

@@ -300,6 +300,26 @@ uint32_t drm_gpus_base(int procfd)
 	return count;
 }
 
+static bool note_pci_device(const char *name, void *arg)
+{
+	bool *found = arg;
+
+	*found = is_pci_address(name);
+	return !*found;
+}
+
+bool drm_gpus_are_there(int sysfd)
+{
+	char path[sizeof(DRIVERS) + 16];
+	bool found = false;
+
+	for (unsigned i = 0; i < DRM_DRIVERS && !found; i++) {
+		(void)snprintf(path, sizeof(path), DRIVERS "%s", drm_driver_names[i]);
+		(void)walk_drm_folder(sysfd, path, note_pci_device, &found);
+	}
+	return found;
+}
+
 int drm_gpus_find(int sysfd, struct drm_gpus *ret, struct err *err)
 {
 	auto_free struct drm_gpus *g = calloc(1, sizeof(*g));

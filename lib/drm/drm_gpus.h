@@ -2,6 +2,7 @@
 #ifndef CEEMS_LIB_DRM_DRM_GPUS_H
 #define CEEMS_LIB_DRM_DRM_GPUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/err.h"
@@ -50,6 +51,9 @@ struct drm_gpus {
 /* Of Intel's devices only those that measure their energy: the graphics of a processor
  * are in its package. sysfd: an open /sys or a test's folder. 0, with none too. */
 int drm_gpus_find(int sysfd, struct drm_gpus *ret, struct err *err);
+
+/* Whether any device is one of these drivers', whatever it measures */
+bool drm_gpus_are_there(int sysfd);
 
 /* The number of the first of them among all GPUs of the node: NVIDIA's, which its
  * driver lists in procfd's driver/nvidia/gpus, come before. */

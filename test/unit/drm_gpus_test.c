@@ -27,6 +27,18 @@ static void find_gpus(void)
 	assert_int_equal(drm_gpus_find(tree.sysfd, &gpus, &err), 0);
 }
 
+static void a_device_that_measures_nothing_is_there(void **state)
+{
+	(void)state;
+	assert_false(drm_gpus_are_there(tree.sysfd));
+	gpu_tree_put(&tree, "bus/pci/drivers/i915/bind", "");
+	assert_false(drm_gpus_are_there(tree.sysfd));
+	gpu_tree_add(&tree, "i915", "0000:00:02.0", "0x9a49\n", 128, 0);
+	assert_true(drm_gpus_are_there(tree.sysfd));
+	find_gpus();
+	assert_int_equal(gpus.count, 0);
+}
+
 static void devices_are_in_the_order_of_their_addresses(void **state)
 {
 	(void)state;
@@ -125,6 +137,7 @@ int main(void)
 		TEST(partitions_are_found_by_kfd),
 		TEST(partitions_of_an_older_kernel_are_found),
 		TEST(odd_nodes_are_left_out),
+		TEST(a_device_that_measures_nothing_is_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
