@@ -10,6 +10,8 @@
 COLLECTOR(courier, "true", "Health of ceems-courier, and what it sent.")
 COLLECTOR(cpu, "true", "CPU time of the node.")
 COLLECTOR(cray_pm_counters, "false", "Power counters of Cray EX nodes.")
+COLLECTOR(drm, "false", "What units use of GPUs by DRM (amdgpu, xe, i915): engines and "
+	"memory.")
 COLLECTOR(ebpf, "false", "Control groups of steps, as the kernel tells of them: last "
 	"counters where no stop record comes.")
 COLLECTOR(emissions, "false", "Emission factors of electricity, in g/kWh.")

@@ -35,6 +35,7 @@
 #include "daemon/web/units_json.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/drm/drm_gpus.h"
 #include "lib/fs.h"
 #include "lib/log.h"
 #include "lib/records/spool.h"
@@ -479,6 +480,21 @@ static void open_profiler_link(struct daemon *d)
 	d->env.profiler = d->profiler;
 }
 
+static void open_drm_reader(struct daemon *d)
+{
+	int *fd = &d->drm_opener.fd;
+	struct err err;
+
+	if (*fd < 0)
+		return;
+	int rc = d->units ? drm_reader_new(&d->env, &d->lock, steal_fd(fd), &d->drm,
+					   &err)
+			  : err_set(&err, -ENODEV, "no unit table");
+	if (rc < 0)
+		log_warn("drm: %s: no driver is asked", err.text);
+	d->env.drm = d->drm;
+}
+
 static int open_emission_tables(struct daemon *d, struct err *err)
 {
 	struct err why;
@@ -537,6 +553,7 @@ static int open_scrape(struct daemon *d, struct err *err)
 	open_gpu_link(d);
 	open_gpu_pause(d);
 	open_profiler_link(d);
+	open_drm_reader(d);
 	if (d->units && (d->unit_finals || d->gpu)) /* what reports tell */
 		d->counts_page = counts_page_fill_open(
 			&d->env, d->privileges.drop ? d->privileges.uid : (uid_t)-1,
@@ -618,6 +635,19 @@ static void start_profile_opener(struct daemon *d)
 		log_warn("profiler: %s: nobody is sampled", err.text);
 }
 
+/* The same */
+static void start_drm_opener(struct daemon *d)
+{
+	struct err err;
+
+	if (!d->options.collector_drm)
+		return;
+	auto_close int sysfd = fs_opendir_at(AT_FDCWD, d->options.path_sysfs, NULL);
+	if (sysfd >= 0 && drm_gpus_are_there(sysfd) &&
+	    profile_opener_start(&d->options, "drm", &d->drm_opener, &err) < 0)
+		log_warn("drm: %s: no driver is asked", err.text);
+}
+
 static int open_step_groups(struct daemon *d, struct err *err)
 {
 	if (!d->group_slots.count || !d->units)
@@ -648,7 +678,7 @@ static int open_step_groups(struct daemon *d, struct err *err)
 int daemon_open(struct daemon *d, struct err *err)
 {
 	pthread_mutex_init(&d->lock, NULL);
-	d->rundirfd = d->signalfd = d->profile_opener.fd = -1;
+	d->rundirfd = d->signalfd = d->profile_opener.fd = d->drm_opener.fd = -1;
 	d->env.procfd = d->env.sysfd = d->env.cgroupfd = d->env.devfd = -1;
 	d->ring.fd = -1;
 
@@ -662,6 +692,8 @@ int daemon_open(struct daemon *d, struct err *err)
 		take_opened(d);
 	if (!rc)
 		start_profile_opener(d);
+	if (!rc)
+		start_drm_opener(d);
 	if (!rc && d->options.drop_privileges)
 		rc = privileges_limit(err);
 	if (rc)
@@ -712,6 +744,8 @@ void daemon_close(struct daemon *d)
 	child_link_free(d->profiler);
 	profile_steps_free(d->profile_steps);
 	profile_opener_end(&d->profile_opener);
+	drm_reader_free(d->drm);
+	profile_opener_end(&d->drm_opener);
 	emissions_free(d->emissions);
 	free(d->enabled);
 	guest_figures_free(d->env.guests);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "daemon/collector.h"
+#include "daemon/drm/drm_reader.h"
 #include "daemon/groups/counts_page_fill.h"
 #include "daemon/groups/perf_figures.h"
 #include "daemon/groups/step_groups.h"
@@ -52,6 +53,8 @@ struct daemon {
 	struct child_link *gpu;               /* NULL: no device is read */
 	struct gpu_pause *gpu_pause;          /* NULL: DCGM is left alone */
 	struct profile_opener profile_opener; /* until profiler has its socket */
+	struct profile_opener drm_opener;     /* until drm has it */
+	struct drm_reader *drm;               /* NULL: no DRM driver is asked */
 	struct child_link *profiler;          /* NULL: nobody is sampled */
 	struct profile_steps *profile_steps;  /* NULL likewise */
 	struct sampler *sampler; /* energy sources, on threads of their own */

@@ -8,6 +8,7 @@
 #include "lib/cgroup.h"
 
 struct child_link;
+struct drm_reader;
 struct emissions;
 struct guest_figures;
 struct hardware_raw;
@@ -37,6 +38,7 @@ struct env {
 	const struct ingest *ingest;  /* NULL when there is no ring */
 	struct child_link *courier;   /* NULL when ceems-courier is not there */
 	struct child_link *gpu;       /* NULL when ceems-gpu is not started */
+	struct drm_reader *drm;       /* NULL when no DRM driver is asked */
 	struct gpu_pause *gpu_pause;  /* NULL when DCGM is left alone */
 	struct child_link *profiler;  /* NULL when nobody may be sampled */
 	struct profile_steps *profile_steps; /* likewise */

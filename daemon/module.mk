@@ -49,6 +49,6 @@ libdaemon_SRCS += daemon/units_transaction.c
 # _LIBS in link order
 PROGS += ceemsd
 ceemsd_SRCS := daemon/main.c daemon/daemon.c daemon/daemon_energy.c daemon/loop.c daemon/collectors.c
-ceemsd_LIBS := librdma libprofiles libgroups libreports libticker libnode libsources libweb libhttpd libdaemon libconf libbase
+ceemsd_LIBS := libdrmuses librdma libprofiles libgroups libreports libticker libnode libsources libweb libhttpd libdaemon libconf libbase
 ceemsd_PKGS := $(libweb_USES)
 ceemsd_LDLIBS := -lcrypt

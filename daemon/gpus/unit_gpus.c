@@ -117,7 +117,7 @@ static const struct unit_gpu_column {
 	{CHILD_GPU_MEMORY_USED,
 	 {"ceems_compute_unit_gpu_memory_used_bytes", PROM_GAUGE,
 	  "Memory in use of a device that the unit holds as a whole, or of its "
-	  "instance"},
+	  "instance; else by the unit's DRM clients"},
 	 0},
 	{CHILD_GPU_MEMORY_TOTAL,
 	 {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,

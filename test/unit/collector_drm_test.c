@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A ceems-opener answers from a /proc in which processes of steps have clients of i915
+ * and xe, laid out as the kernel documents them: no such device was at hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "daemon/drm/drm_reader.h"
+#include "daemon/units.h"
+#include "lib/fd_pass.h"
+#include "opener/profile.h"
+#include "test/unit/node.h"
+#include "test/unit/scratch.h"
+
+#define FIXTURE "test/fixture/drm"
+
+extern const struct collector collector_drm;
+static const struct collector *const c = &collector_drm;
+
+static char folder[SCRATCH_PATH];
+static struct node n;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t opener;
+static uint64_t pos; /* in the ring */
+static atomic_ullong clock_ns;
+
+static uint64_t read_test_clock(void)
+{
+	return atomic_load(&clock_ns);
+}
+
+static int start_opener(void)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
+			 0);
+	opener = fork();
+	if (opener == 0) {
+		const struct profile_service service = {
+			.link = pair[1],
+			.procfd = fs_opendir_at(AT_FDCWD, FIXTURE "/proc", NULL),
+			.requests = PROFILE_REQUESTS_OF_DRM,
+		};
+		close(pair[0]);
+		_exit(profile_serve(&service) < 0);
+	}
+	close(pair[1]);
+	return pair[0];
+}
+
+static int open_drm(void **state)
+{
+	bool made_new;
+	struct err err;
+
+	(void)state;
+	scratch_make(folder);
+	node_init(&n, FIXTURE);
+	n.env.cgroupfd = fs_opendir_at(AT_FDCWD, FIXTURE "/sys/fs/cgroup", NULL);
+	assert_int_equal(cgroup_probe(n.env.cgroupfd, &n.env.cgroups, &err), 0);
+	int dirfd = fs_opendir_at(AT_FDCWD, folder, &err);
+	assert_int_equal(units_open(dirfd, 16, &n.env.units, &made_new, &err), 0);
+	close(dirfd);
+	n.env.boottime_ns = read_test_clock;
+	atomic_store(&clock_ns, 100 * NSEC_PER_SEC);
+	n.options.unit_max_exported = 100;
+	assert_int_equal(
+		drm_reader_new(&n.env, &lock, start_opener(), &n.env.drm, &err), 0);
+	node_open(&n, c);
+	return 0;
+}
+
+static int close_drm(void **state)
+{
+	(void)state;
+	drm_reader_free(n.env.drm); /* closes the opener's socket */
+	assert_int_equal(waitpid(opener, NULL, 0), opener);
+	node_done(&n, c);
+	close(n.env.cgroupfd);
+	units_close(n.env.units);
+	scratch_remove(folder);
+	return 0;
+}
+
+static void start_step(const char *id, uint32_t step, uint64_t boottime_ns)
+{
+	struct record r;
+	struct err err;
+	char path[128];
+
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), id);
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	(void)snprintf(path, sizeof(path),
+		       "/system.slice/slurmstepd.scope/job_%s/step_%u", id, step);
+	record_add_cgroup(&r, CGROUP_UNIFIED, path);
+	r.step = step;
+	r.boottime_ns = r.realtime_ns = boottime_ns;
+	assert_int_equal(
+		units_apply(n.env.units, &r, pos++, boottime_ns, boottime_ns, &err), 0);
+}
+
+/* No scrape waits for the first round. */
+static void collect_until_read(void)
+{
+	const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (unsigned i = 0; i < 6000; i++) {
+		assert_int_equal(node_collect(&n, c), 0);
+		if (strstr(n.text.data, "ceems_gpu_clients_left_out_total"))
+			return;
+		(void)nanosleep(&moment, NULL);
+	}
+	fail_msg("no round");
+}
+
+static void units_have_the_sum_of_their_clients_on_each_device(void **state)
+{
+	(void)state;
+	start_step("7", 0, 101 * NSEC_PER_SEC);
+	start_step("7", 1, 101 * NSEC_PER_SEC);
+	start_step("8", 0, 101 * NSEC_PER_SEC);
+	start_step("9", 0, 101 * NSEC_PER_SEC);
+	collect_until_read();
+	golden_equal(&n.text, "test/golden/collector_drm.prom");
+	/* two clients, of one of which three descriptors tell */
+	assert_non_null(strstr(n.text.data,
+			       "uuid=\"7\",index=\"\",hindex=\"\",gpuuuid="
+			       "\"0000:00:02.0\",engine=\"render\"} 1.5\n"));
+	assert_non_null(strstr(n.text.data, "gpuuuid=\"0000:00:02.0\",gpuiid=\"\"} "
+					    "1048576\n"));
+}
+
+static void of_units_that_were_there_before_only_what_comes_counts(void **state)
+{
+	(void)state;
+	start_step("7", 0, 99 * NSEC_PER_SEC);
+	collect_until_read();
+	assert_non_null(strstr(n.text.data, "engine=\"render\"} 0\n"));
+}
+
+static void an_opener_that_has_ended_is_an_error_after_a_while(void **state)
+{
+	(void)state;
+	collect_until_read();
+	atomic_fetch_add(&clock_ns, 59 * NSEC_PER_SEC);
+	assert_int_equal(node_collect(&n, c), 0);
+	atomic_fetch_add(&clock_ns, 2 * NSEC_PER_SEC);
+	assert_int_equal(node_collect(&n, c), -ETIMEDOUT);
+}
+
+static void without_a_device_there_is_nothing_to_read(void **state)
+{
+	struct drm_reader *reader = n.env.drm;
+	struct err err = {""};
+	void *none;
+	(void)state;
+
+	n.env.drm = NULL;
+	assert_int_equal(c->open(&n.env, &none, &err), -ENODEV);
+	n.env.drm = reader;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			units_have_the_sum_of_their_clients_on_each_device, open_drm,
+			close_drm),
+		cmocka_unit_test_setup_teardown(
+			of_units_that_were_there_before_only_what_comes_counts,
+			open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(
+			an_opener_that_has_ended_is_an_error_after_a_while, open_drm,
+			close_drm),
+		cmocka_unit_test_setup_teardown(
+			without_a_device_there_is_nothing_to_read, open_drm, close_drm),
+	};
+	return cmocka_run_group_tests_name("collector_drm_test", tests, NULL, NULL);
+}
