@@ -87,25 +87,25 @@ static yaml_node_t *find_named(struct reading *r, yaml_node_t *root, const char 
 	return NULL;
 }
 
-static int copy_text(struct reading *r, const char *text, char **ret)
+static int copy_kube_text(struct reading *r, const char *text, char **ret)
 {
 	*ret = strdup(text);
 	return *ret ? 0 : err_set(r->err, -ENOMEM, "out of memory");
 }
 
 /* A path by the folder of the kubeconfig, where it is relative. */
-static int copy_path(struct reading *r, const char *text, char **ret)
+static int copy_kube_path(struct reading *r, const char *text, char **ret)
 {
 	const char *slash = strrchr(r->name, '/');
 	char path[PATH_SIZE];
 
 	if (text[0] == '/' || !slash)
-		return copy_text(r, text, ret);
+		return copy_kube_text(r, text, ret);
 	int n = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - r->name), r->name,
 			 text);
 	if (n < 0 || n >= PATH_SIZE)
 		return err_set(r->err, -EINVAL, "%s: a path is too long", r->name);
-	return copy_text(r, path, ret);
+	return copy_kube_text(r, path, ret);
 }
 
 /* What stands there as base64 becomes a file, for libcurl wants files: in memory, so
@@ -132,7 +132,7 @@ static int write_text(struct reading *r, const char *key, const char *base64,
 		return err_set(r->err, -ENOMEM, "%s: %s: no memory for it", r->name,
 			       key);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return copy_text(r, path, ret);
+	return copy_kube_text(r, path, ret);
 }
 
 /* "KEY" as a path, or "KEY-data" as base64, which wins as in kubectl. */
@@ -145,7 +145,7 @@ static int read_file_key(struct reading *r, yaml_node_t *map, const char *key,
 	const char *data = member_text(r, map, data_key);
 	const char *path = member_text(r, map, key);
 	return data   ? write_text(r, key, data, ret)
-	       : path ? copy_path(r, path, ret)
+	       : path ? copy_kube_path(r, path, ret)
 		      : 0;
 }
 
@@ -158,7 +158,7 @@ static int take_kube_cluster(struct reading *r, yaml_node_t *cluster)
 		return err_set(r->err, -EINVAL, "%s: the cluster has no server",
 			       r->name);
 	r->to->insecure = insecure && strcmp(insecure, "true") == 0;
-	int rc = copy_text(r, server, &r->to->url);
+	int rc = copy_kube_text(r, server, &r->to->url);
 	size_t len = rc == 0 ? strlen(r->to->url) : 0;
 	while (len && r->to->url[len - 1] == '/')
 		r->to->url[--len] = '\0';
@@ -176,9 +176,9 @@ static int take_kube_user(struct reading *r, yaml_node_t *user)
 	if (rc == 0)
 		rc = read_file_key(r, user, "client-key", &r->to->key_file);
 	if (rc == 0 && file)
-		rc = copy_path(r, file, &r->to->token_file);
+		rc = copy_kube_path(r, file, &r->to->token_file);
 	else if (rc == 0 && token)
-		rc = copy_text(r, token, &r->to->token);
+		rc = copy_kube_text(r, token, &r->to->token);
 	if (rc == 0 &&
 	    (find_member(r, user, "exec") || find_member(r, user, "auth-provider")))
 		rc = err_set(r->err, -EINVAL,
