@@ -238,6 +238,9 @@ const struct conf_opt options_table[] = {
 	    "How long interval reports are kept, whole days.", .min = 2 * DAY_MS),
 	ROW("retention.hours", CONF_DURATION, retention_hours_ms, "1y",
 	    "How long hourly sums are kept, whole months.", .min = 31 * DAY_MS),
+	ROW("retention.archive-schema", CONF_STRING, retention_archive, "",
+	    "Schema of the database to which partitions are moved when they are too "
+	    "old, for the site to store elsewhere and drop. Empty: they are dropped."),
 	ROW("retention.partitions-ahead", CONF_DURATION, partitions_ahead_ms, "3d",
 	    "How far ahead partitions are made.", .flags = CONF_HIDDEN, .min = DAY_MS,
 	    .max = 366 * DAY_MS),

@@ -67,6 +67,7 @@ struct options {
 
 	uint64_t retention_intervals_ms, retention_hours_ms;
 	uint64_t partitions_ahead_ms;
+	char *retention_archive;
 };
 
 extern const struct conf_opt options_table[];

@@ -162,17 +162,48 @@ int partitions_make_first(struct pg *pg, const struct partitions_plan *plan,
 	return partitions_make(pg, &first, err);
 }
 
+bool partitions_archive_ok(const char *name)
+{
+	return is_partition_name(name) && *name >= 'a' && *name <= 'z' &&
+	       strncmp(name, "pg_", 3) != 0 && strcmp(name, "public") != 0;
+}
+
+/* A partition may be made again, and be too old again: then it and its indexes get a
+ * number. A role that may not create schemas can be given one. */
+#define ARCHIVE                                                                        \
+	"DO $$ DECLARE part regclass := to_regclass('%s'); i record; BEGIN "           \
+	"IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = part) THEN RETURN; "  \
+	"END IF; "                                                                     \
+	"IF to_regnamespace('%s') IS NULL THEN CREATE SCHEMA %s; END IF; "             \
+	"EXECUTE format('ALTER TABLE %%s DETACH PARTITION %%s', (SELECT "              \
+	"inhparent::regclass FROM pg_inherits WHERE inhrelid = part), part); "         \
+	"IF to_regclass('%s.%s') IS NOT NULL THEN "                                    \
+	"FOR i IN SELECT oid, relname, relkind FROM pg_class WHERE oid = part OR oid " \
+	"IN (SELECT indexrelid FROM pg_index WHERE indrelid = part) LOOP "             \
+	"EXECUTE format('ALTER %%s %%s RENAME TO %%I', CASE i.relkind WHEN 'r' THEN "  \
+	"'TABLE' ELSE 'INDEX' END, i.oid::regclass, left(i.relname, 50) || '_' || "    \
+	"part::oid); END LOOP; END IF; "                                               \
+	"EXECUTE format('ALTER TABLE %%s SET SCHEMA %s', part); END $$"
+
+/* A partition that goes, and where to */
+struct leaving {
+	const char *name, *archive;
+};
+
 /* One aggregator at a time: if two drop the same partition at once, one may find it
  * without its parent, which Postgres reports as corruption (XX000). */
 static int drop_one(struct pg *pg, void *arg, struct err *err)
 {
-	const char *name = arg;
-	char sql[256];
+	const struct leaving *l = arg;
+	const char *a = l->archive;
+	char sql[1536] = "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; " LOCK "; ";
+	size_t n = strlen(sql);
 
-	snprintf(sql, sizeof(sql),
-		 "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; " LOCK
-		 "; DROP TABLE IF EXISTS %s",
-		 name);
+	if (a && *a)
+		snprintf(sql + n, sizeof(sql) - n, ARCHIVE, l->name, a, a, a, l->name,
+			 a);
+	else
+		snprintf(sql + n, sizeof(sql) - n, "DROP TABLE IF EXISTS %s", l->name);
 	return pg_exec(pg, sql, NULL, err);
 }
 
@@ -214,10 +245,10 @@ int partitions_drop(struct pg *pg, const struct partitions_plan *plan, struct er
 	if (rc == 0)
 		rc = pg_run(pg, &old, &args, &r, err);
 	for (int i = 0; rc == 0 && i < PQntuples(r) && i < ROWS_MAX; i++) {
-		char *name = PQgetvalue(r, i, 0);
-		if (!is_partition_name(name))
+		struct leaving l = {PQgetvalue(r, i, 0), plan->archive};
+		if (!is_partition_name(l.name))
 			continue;
-		rc = pg_transaction(pg, PG_READ_COMMITTED, 1, drop_one, name, err);
+		rc = pg_transaction(pg, PG_READ_COMMITTED, 1, drop_one, &l, err);
 		dropped += rc == 0;
 	}
 	return rc < 0 ? rc : dropped;

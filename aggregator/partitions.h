@@ -2,6 +2,7 @@
 #ifndef CEEMS_AGGREGATOR_PARTITIONS_H
 #define CEEMS_AGGREGATOR_PARTITIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/pg/pg.h"
@@ -14,6 +15,9 @@ struct partitions_plan {
 	uint32_t interval_days; /* --retention.intervals */
 	uint32_t hour_months;   /* --retention.hours */
 	uint32_t ahead_days;    /* created ahead; for unit_hour one month more */
+	/* --retention.archive-schema: where those that are too old go; NULL or "": they
+	 * are dropped */
+	const char *archive;
 };
 
 /* Creates missing partitions from the oldest that is kept to the latest created ahead,
@@ -30,11 +34,14 @@ int partitions_clock(struct pg *pg, int64_t *ret_apart_s, struct err *err);
 /* Beyond this one of the clocks is wrong, and neither may decide what is old. */
 #define PARTITIONS_APART_S 86400
 
-/* Drops older partitions one by one, with a short wait for each lock (-EAGAIN: queries
- * were in the way, try again later). Those that the roll-up still has to read are kept,
- * for a week at most. -ERANGE: this machine's clock and the database's are apart. Lest
- * a single wrong clock lose everything, age counts back from the day of the newest
- * report if that is before today. Returns how many. */
+/* Whether it may be the name of a schema of --retention.archive-schema. */
+bool partitions_archive_ok(const char *name);
+
+/* Drops older partitions one by one, or moves them to the archive, with a short wait
+ * for each lock (-EAGAIN: queries were in the way, try again later). Those that the
+ * roll-up still has to read are kept, for a week at most. -ERANGE: this machine's clock
+ * and the database's are apart. Lest a single wrong clock lose everything, age counts
+ * back from the day of the newest report if that is before today. Returns how many. */
 int partitions_drop(struct pg *pg, const struct partitions_plan *plan, struct err *err);
 
 /* Vacuums and freezes one past partition that needs it: 1; 0: there is none. Not in a

@@ -45,6 +45,7 @@ struct partitions_plan retention_plan(const struct options *o)
 		.interval_days = up_to(o->retention_intervals_ms, DAY_MS),
 		.hour_months = up_to(o->retention_hours_ms, MONTH_MS),
 		.ahead_days = up_to(o->partitions_ahead_ms, DAY_MS),
+		.archive = o->retention_archive,
 	};
 }
 
@@ -117,8 +118,9 @@ static int round_of(struct retention *l, struct err *err)
 	if (rc >= 0)
 		rc = vacuum_all(l, &vacuumed, err);
 	if (made > 0 || dropped > 0)
-		log_info("retention: %d partitions created, %d dropped",
-			 made > 0 ? made : 0, dropped > 0 ? dropped : 0);
+		log_info("retention: %d partitions created, %d %s%s",
+			 made > 0 ? made : 0, dropped > 0 ? dropped : 0,
+			 *l->plan.archive ? "moved to " : "dropped", l->plan.archive);
 	pthread_mutex_lock(&l->mutex);
 	l->made += made > 0 ? (uint64_t)made : 0;
 	l->dropped += dropped > 0 ? (uint64_t)dropped : 0;
@@ -164,6 +166,19 @@ static uint64_t retention_turn(void *arg)
 		l->round_ns = clock_boottime_ns() + seconds * NSEC_PER_SEC;
 	}
 	return 1000ull * (seconds < CLOCK_S ? seconds : CLOCK_S);
+}
+
+static int check_retention_options(const struct options *o, struct err *err)
+{
+	const char *schema = o->retention_archive;
+
+	return !*schema || partitions_archive_ok(schema)
+		       ? 0
+		       : err_set(err, -EINVAL,
+				 "--retention.archive-schema=%.60s: must be small "
+				 "letters, digits and _, and neither public nor "
+				 "Postgres' own",
+				 schema);
 }
 
 static int open_retention(struct app *app, struct err *err)
@@ -242,6 +257,7 @@ static void put_metrics(struct app *app, struct prom *out)
 
 const struct part part_retention = {
 	.name = "ladder",
+	.check = check_retention_options,
 	.open = open_retention,
 	.database_up = database_up,
 	.metrics = put_metrics,

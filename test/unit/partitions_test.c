@@ -148,6 +148,44 @@ static void old_ones_are_dropped_and_no_others(void **state)
 	assert_int_equal(partitions_drop(pg, &plan, &err), 0);
 }
 
+static void old_ones_go_to_the_archive_whole(void **state)
+{
+	struct partitions_plan archived = plan;
+	struct err err = {""};
+
+	(void)state;
+	archived.archive = "ceems_archive";
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	must(INSERT "- interval '39 days', 1, 1");
+	must(INSERT ", 1, 1");
+	assert_int_equal(partitions_drop(pg, &archived, &err), 10 + 3);
+	assert_int_equal(number(INTERVALS), 35);
+	assert_int_equal(number("SELECT count(*) FROM pg_tables WHERE schemaname = "
+				"'ceems_archive'"),
+			 10 + 3);
+	assert_int_equal(
+		number("SELECT n_rows FROM (SELECT (xpath('/row/c/text()', "
+		       "query_to_xml('SELECT count(*) AS c FROM ceems_archive.' "
+		       "|| tablename, false, true, '')))[1]::text::int AS n_rows "
+		       "FROM pg_tables WHERE schemaname = 'ceems_archive') t "
+		       "ORDER BY 1 DESC LIMIT 1"),
+		1);
+	/* made again and too old again: beside the first */
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	assert_int_equal(partitions_drop(pg, &archived, &err), 10 + 3);
+	assert_int_equal(number("SELECT count(*) FROM pg_tables WHERE schemaname = "
+				"'ceems_archive'"),
+			 2 * (10 + 3));
+	assert_int_equal(partitions_drop(pg, &archived, &err), 0);
+	must("DROP SCHEMA ceems_archive CASCADE");
+	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 1);
+	assert_true(partitions_archive_ok("old_2026"));
+	assert_false(partitions_archive_ok("public"));
+	assert_false(partitions_archive_ok("pg_catalog"));
+	assert_false(partitions_archive_ok("a; DROP"));
+	assert_false(partitions_archive_ok("2026"));
+}
+
 static void what_the_roll_up_has_still_to_read_waits(void **state)
 {
 	struct err err = {""};
@@ -328,6 +366,7 @@ int main(void)
 		cmocka_unit_test(made_ahead_and_as_far_back_as_is_kept),
 		cmocka_unit_test(a_long_retention_begins_with_what_reports_need),
 		cmocka_unit_test(old_ones_are_dropped_and_no_others),
+		cmocka_unit_test(old_ones_go_to_the_archive_whole),
 		cmocka_unit_test(what_the_roll_up_has_still_to_read_waits),
 		cmocka_unit_test(without_new_reports_nothing_gets_old),
 		cmocka_unit_test(nothing_is_old_while_clocks_differ),
