@@ -28,14 +28,15 @@
 
 struct api_watch {
 	const struct kubeconfig *config;
+	const struct api_kind *kind;
 	struct api_sink sink;
 	struct http_client *client;
 	struct periodic thread;
 	atomic_bool stop;
 	char node[POD_NAME_SIZE];
-	char version[POD_VERSION_SIZE]; /* "": begin anew */
-	char list_version[POD_VERSION_SIZE];
-	struct pod_json_cut cut;
+	char version[API_VERSION_SIZE]; /* "": begin anew */
+	char list_version[API_VERSION_SIZE];
+	struct api_json_cut cut;
 	bool by_list;    /* this server cannot begin a watch with all pods */
 	bool collecting; /* all pods come: not whole yet */
 	bool gone;       /* the server has forgotten our version */
@@ -53,13 +54,20 @@ static void say_connected(struct api_watch *w)
 		return;
 	w->connected = true;
 	(void)log_repeat_over(&w->log);
-	log_info("API server: watching the pods of node %s", w->node);
+	log_info("API server: watching the %s of node %s", w->kind->name, w->node);
+}
+
+static void say_bad_object(struct api_watch *w, const struct err *err)
+{
+	if (log_repeat_due(&w->bad_log, clock_boottime_ns()))
+		log_warn("API server: what it tells of %s: %s: left out", w->kind->name,
+			 err->text);
 }
 
 /* False: this watch is over. */
-static bool take_pod_event(struct api_watch *w, const struct pod_event *e)
+static bool take_api_event(struct api_watch *w, const struct api_event *e)
 {
-	if (e->type == POD_EVENT_ERROR) {
+	if (e->type == API_EVENT_ERROR) {
 		/* a watch from 0 needs an etcd of 3.4.25, 3.5.8 or later */
 		w->by_list |= !w->version[0] && !w->events && e->code == 500;
 		w->gone = true;
@@ -69,10 +77,12 @@ static bool take_pod_event(struct api_watch *w, const struct pod_event *e)
 	w->events++;
 	/* those that all pods begin with come in no order: what was not told before one
 	 * of them may be older than it */
-	if (e->version[0] && (!w->collecting || e->type == POD_EVENT_BOOKMARK))
+	if (e->version[0] && (!w->collecting || e->type == API_EVENT_BOOKMARK))
 		memcpy(w->version, e->version, sizeof(w->version));
-	if (e->type != POD_EVENT_BOOKMARK) {
-		w->sink.event(w->sink.arg, e);
+	if (e->type != API_EVENT_BOOKMARK) {
+		struct err err = {""};
+		if (w->sink.event(w->sink.arg, e, &err) < 0)
+			say_bad_object(w, &err);
 	} else if (w->collecting) {
 		w->collecting = false;
 		w->sink.whole(w->sink.arg);
@@ -80,27 +90,30 @@ static bool take_pod_event(struct api_watch *w, const struct pod_event *e)
 	return true;
 }
 
-/* What a list, or a watch, has told of one pod, or of itself. */
+/* What a list, or a watch, has told of one object, or of itself. */
 static bool take_object(struct api_watch *w, bool metadata)
 {
 	const struct buf *text = &w->cut.text;
-	struct pod_event event;
+	struct api_event event;
 	struct err err = {""};
+	bool goes_on = true;
 	int rc;
 
 	if (w->cut.too_long)
-		rc = err_set(&err, -EFBIG, "longer than %zu bytes", POD_JSON_MAX);
+		rc = err_set(&err, -EFBIG, "longer than %zu bytes", API_JSON_MAX);
 	else if (metadata)
-		rc = pod_json_version(text->data, text->len, w->list_version, &err);
+		rc = api_json_version(text->data, text->len, w->list_version, &err);
 	else if (w->cut.list)
-		rc = pod_json_item(text->data, text->len, &event, &err);
+		rc = api_json_item(text->data, text->len, &event, &err);
 	else
-		rc = pod_json_event(text->data, text->len, &event, &err);
-	if (rc == 0 && !metadata)
-		return take_pod_event(w, &event);
-	if (rc < 0 && log_repeat_due(&w->bad_log, clock_boottime_ns()))
-		log_warn("API server: what it tells of a pod: %s: left out", err.text);
-	return true;
+		rc = api_json_event(text->data, text->len, &event, &err);
+	if (rc == 0 && !metadata) {
+		goes_on = take_api_event(w, &event);
+		api_event_done(&event);
+	}
+	if (rc < 0)
+		say_bad_object(w, &err);
+	return goes_on;
 }
 
 static bool take_bytes(void *arg, const char *data, size_t len)
@@ -109,7 +122,7 @@ static bool take_bytes(void *arg, const char *data, size_t len)
 	bool metadata = false;
 
 	for (size_t i = 0; i < len; i++) {
-		if (pod_json_cut(&w->cut, data[i], &metadata) &&
+		if (api_json_cut(&w->cut, data[i], &metadata) &&
 		    !take_object(w, metadata))
 			return false;
 	}
@@ -137,8 +150,8 @@ static int read_api_token(const struct api_watch *w, struct buf *ret, struct err
 	return buf_error(ret) ? err_set(err, -EFBIG, "the token is too long") : 0;
 }
 
-static int ask_for_pods(struct api_watch *w, struct http_response *answer,
-			struct err *err)
+static int ask_for_objects(struct api_watch *w, struct http_response *answer,
+			   struct err *err)
 {
 	auto_secret struct buf token = {.max = TOKEN_MAX};
 	char url[URL_SIZE];
@@ -148,10 +161,10 @@ static int ask_for_pods(struct api_watch *w, struct http_response *answer,
 		return rc;
 	/* 0: from the server's memory, which has an index of nodes */
 	(void)snprintf(url, sizeof(url),
-		       "%.512s/api/v1/pods?%s&fieldSelector=spec.nodeName%%3D%s&"
+		       "%.512s%s?%s&fieldSelector=spec.nodeName%%3D%s&"
 		       "resourceVersion=%s",
-		       w->config->url, w->cut.list ? LIST : WATCH, w->node,
-		       w->version[0] ? w->version : "0");
+		       w->config->url, w->kind->path, w->cut.list ? LIST : WATCH,
+		       w->node, w->version[0] ? w->version : "0");
 	const struct http_auth auth = {.credentials = token.data};
 	const struct http_request request = {
 		.method = HTTP_GET,
@@ -164,24 +177,21 @@ static int ask_for_pods(struct api_watch *w, struct http_response *answer,
 	return http_client_do(w->client, &request, answer, err);
 }
 
-static uint64_t back_off(struct api_watch *w)
+static uint64_t back_off(struct api_watch *w, uint64_t most_ms)
 {
 	w->wait_ms = w->wait_ms ? w->wait_ms * 2 : RETRY_MIN_MS;
-	if (w->wait_ms > RETRY_MAX_MS)
-		w->wait_ms = RETRY_MAX_MS;
+	if (w->wait_ms > most_ms)
+		w->wait_ms = most_ms;
 	return w->wait_ms;
 }
 
-static uint64_t say_failure(struct api_watch *w, const struct err *err)
+static void say_failure(struct api_watch *w, const struct err *err)
 {
-	uint64_t wait_ms = back_off(w);
-
 	w->connected = false;
 	if (log_repeat_due(&w->log, clock_boottime_ns()))
-		log_warn("API server: %s: names and requests of new pods are not known "
-			 "until it answers; pods are counted all the same",
-			 err->text);
-	return wait_ms;
+		log_warn("API server: %s: %s until it answers; pods are counted all "
+			 "the same",
+			 err->text, w->kind->without);
 }
 
 /* What an answer that is not 200 means. Returns when to ask again. */
@@ -189,17 +199,23 @@ static uint64_t take_refusal(struct api_watch *w, const struct http_response *an
 {
 	const char *after = http_client_header(w->client, "Retry-After");
 	uint64_t seconds = 0;
+	bool refused =
+		answer->status == 401 || answer->status == 403 || answer->status == 404;
 	struct err err;
 
 	if (answer->status == 410) { /* Gone */
 		w->gone = true;
-		return back_off(w);
+		return back_off(w, RETRY_MAX_MS);
 	}
-	(void)err_set(&err, -EACCES, "%s: status %u%s", answer->url, answer->status,
-		      answer->status == 401 || answer->status == 403
-			      ? " (it needs get, list and watch of pods)"
-			      : "");
-	uint64_t wait_ms = say_failure(w, &err);
+	if (refused && answer->status != 404)
+		(void)err_set(&err, -EACCES,
+			      "%s: status %u (it needs get, list and watch of %s)",
+			      answer->url, answer->status, w->kind->name);
+	else
+		(void)err_set(&err, -EACCES, "%s: status %u", answer->url,
+			      answer->status);
+	say_failure(w, &err);
+	uint64_t wait_ms = back_off(w, refused ? w->kind->refused_ms : RETRY_MAX_MS);
 	if (after && parse_u64(after, &seconds) == 0) {
 		seconds = seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds;
 		wait_ms = seconds * 1000 > wait_ms ? seconds * 1000 : wait_ms;
@@ -207,14 +223,14 @@ static uint64_t take_refusal(struct api_watch *w, const struct http_response *an
 	return wait_ms;
 }
 
-static void begin_pod_watch(struct api_watch *w)
+static void begin_objects(struct api_watch *w)
 {
 	if (w->gone)
 		w->version[0] = '\0';
 	w->gone = false;
 	w->events = 0;
 	w->list_version[0] = '\0';
-	pod_json_cut_reset(&w->cut, w->by_list && !w->version[0]);
+	api_json_cut_reset(&w->cut, w->by_list && !w->version[0]);
 	if (w->version[0])
 		return;
 	w->collecting = true;
@@ -236,8 +252,8 @@ static uint64_t watch_once(void *arg)
 	auto_http_response struct http_response answer = {0};
 	struct err err = {""};
 
-	begin_pod_watch(w);
-	int rc = ask_for_pods(w, &answer, &err);
+	begin_objects(w);
+	int rc = ask_for_objects(w, &answer, &err);
 	if (atomic_load(&w->stop))
 		return PERIODIC_END;
 	if (rc == 0 && answer.status != 200)
@@ -252,13 +268,13 @@ static uint64_t watch_once(void *arg)
 		return RETRY_MIN_MS / 10;
 	}
 	if (rc < 0 && rc != -ECANCELED)
-		return say_failure(w, &err);
-	return back_off(w);
+		say_failure(w, &err);
+	return back_off(w, RETRY_MAX_MS);
 }
 
-int api_watch_start(const struct kubeconfig *config, const char *node,
-		    const struct api_sink *sink, struct api_watch **ret,
-		    struct err *err)
+int api_watch_start(const struct kubeconfig *config, const struct api_kind *kind,
+		    const char *node, const struct api_sink *sink,
+		    struct api_watch **ret, struct err *err)
 {
 	if (!pod_name_ok(node, POD_NAME_SIZE))
 		return err_set(err, -EINVAL, "%s: not the name of a node", node);
@@ -266,6 +282,7 @@ int api_watch_start(const struct kubeconfig *config, const char *node,
 	if (!w)
 		return err_set(err, -ENOMEM, "out of memory");
 	w->config = config;
+	w->kind = kind;
 	w->sink = *sink;
 	memcpy(w->node, node, strlen(node) + 1);
 	const struct http_client_config c = {

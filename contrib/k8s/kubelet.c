@@ -130,14 +130,14 @@ static bool take_watch_message(void *arg, const unsigned char *data, size_t len)
 		return true;
 	}
 	pthread_mutex_lock(k->mutex);
-	if (e.type == POD_EVENT_CHANGED)
+	if (e.type == API_EVENT_CHANGED)
 		pods_see_info(k->pods, 0, &e.info);
-	else if (e.type == POD_EVENT_DELETED)
+	else if (e.type == API_EVENT_DELETED)
 		pods_drop_info(k->pods, 0, e.info.uid);
 	else if (k->listing)
 		pods_list_infos_end(k->pods, 0);
 	pthread_mutex_unlock(k->mutex);
-	k->listing &= e.type != POD_EVENT_BOOKMARK;
+	k->listing &= e.type != API_EVENT_BOOKMARK;
 	return true;
 }
 

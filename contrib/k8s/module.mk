@@ -8,6 +8,7 @@ ARCHIVES += libk8swatch
 libk8swatch_PKGS := libnghttp2 libprotobuf-c libcurl json-c yaml-0.1
 libk8swatch_LIBS := libadapter libhttp libconf
 libk8swatch_CFLAGS := -I$(BUILD)
+libk8swatch_SRCS += contrib/k8s/api_json.c
 libk8swatch_SRCS += contrib/k8s/api_watch.c
 libk8swatch_SRCS += contrib/k8s/container_tree.c
 libk8swatch_SRCS += contrib/k8s/containers.c

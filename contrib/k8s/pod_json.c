@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contrib/k8s/pod_json.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "contrib/k8s/api_json.h"
 #include "contrib/k8s/pod_size.h"
 #include "lib/http/json.h"
 
-#define DEPTH_MAX 48
 #define CONTAINERS_MAX 4096u
 
 static const char *text_of(struct json_object *o, const char *name)
@@ -133,19 +132,7 @@ static void read_containers(struct json_object *pod, struct pod_info *ret)
 	}
 }
 
-static int copy_name(char *to, size_t size, struct json_object *metadata,
-		     const char *member, struct err *err)
-{
-	const char *s = text_of(metadata, member);
-
-	if (!pod_name_ok(s, size))
-		return err_set(err, -EBADMSG, "metadata.%s: not a name of Kubernetes",
-			       member);
-	memcpy(to, s, strlen(s) + 1);
-	return 0;
-}
-
-static int read_pod(struct json_object *pod, struct pod_info *ret, struct err *err)
+int pod_json_read(struct json_object *pod, struct pod_info *ret, struct err *err)
 {
 	struct json_object *meta = http_json_get(pod, "metadata", json_type_object);
 	struct json_object *notes =
@@ -153,155 +140,22 @@ static int read_pod(struct json_object *pod, struct pod_info *ret, struct err *e
 	struct json_object *status = http_json_get(pod, "status", json_type_object);
 	const char *phase = text_of(status, "phase");
 
-	*ret = (struct pod_info){.failed = strcmp(phase, "Failed") == 0};
-	ret->finished = ret->failed || strcmp(phase, "Succeeded") == 0;
-	int rc = copy_name(ret->name, sizeof(ret->name), meta, "name", err);
+	struct pod_info info = {.failed = strcmp(phase, "Failed") == 0};
+
+	info.finished = info.failed || strcmp(phase, "Succeeded") == 0;
+	int rc = api_json_name(pod, "name", info.name, sizeof(info.name), err);
 	if (rc == 0)
-		rc = copy_name(ret->namespace, sizeof(ret->namespace), meta,
-			       "namespace", err);
+		rc = api_json_name(pod, "namespace", info.namespace,
+				   sizeof(info.namespace), err);
 	if (rc == 0 &&
 	    !pod_mirror_uid(http_json_text(notes, "kubernetes.io/config.mirror"),
 			    http_json_text(notes, "kubernetes.io/config.hash"),
-			    ret->uid))
-		rc = copy_name(ret->uid, sizeof(ret->uid), meta, "uid", err);
-	if (rc == 0) {
-		read_size(pod, ret);
-		read_containers(pod, ret);
-	}
-	return rc;
-}
-
-static int read_event(struct json_object *line, struct pod_event *ret, struct err *err)
-{
-	struct json_object *object = http_json_get(line, "object", json_type_object);
-	struct json_object *meta = http_json_get(object, "metadata", json_type_object);
-	const char *type = text_of(line, "type");
-	const char *version = text_of(meta, "resourceVersion");
-	uint64_t code = 0;
-
-	*ret = (struct pod_event){.type = POD_EVENT_CHANGED};
-	if (strlen(version) < sizeof(ret->version))
-		(void)snprintf(ret->version, sizeof(ret->version), "%s", version);
-	if (strcmp(type, "BOOKMARK") == 0) {
-		ret->type = POD_EVENT_BOOKMARK;
-		return 0;
-	}
-	if (strcmp(type, "ERROR") == 0) {
-		ret->type = POD_EVENT_ERROR;
-		(void)http_json_u64(object, "code", 999, &code);
-		ret->code = (unsigned)code;
-		return 0;
-	}
-	if (strcmp(type, "DELETED") == 0)
-		ret->type = POD_EVENT_DELETED;
-	else if (strcmp(type, "ADDED") != 0 && strcmp(type, "MODIFIED") != 0)
-		return err_set(err, -EBADMSG, "an event of an unknown type");
-	return read_pod(object, &ret->info, err);
-}
-
-static int parse_object(const char *text, size_t len, struct json_object **ret,
-			struct err *err)
-{
-	const struct http_json_limits limits = {.bytes_max = POD_JSON_MAX,
-						.depth_max = DEPTH_MAX};
-
-	return http_json_object(text, len, &limits, ret, err);
-}
-
-int pod_json_event(const char *text, size_t len, struct pod_event *ret, struct err *err)
-{
-	auto_json struct json_object *line = NULL;
-	struct pod_event event;
-	int rc = parse_object(text, len, &line, err);
-
-	if (rc == 0)
-		rc = read_event(line, &event, err);
-	if (rc == 0)
-		*ret = event;
-	return rc;
-}
-
-int pod_json_item(const char *text, size_t len, struct pod_event *ret, struct err *err)
-{
-	auto_json struct json_object *pod = NULL;
-	struct pod_event event = {.type = POD_EVENT_CHANGED};
-	int rc = parse_object(text, len, &pod, err);
-
-	if (rc == 0)
-		rc = read_pod(pod, &event.info, err);
-	if (rc == 0)
-		*ret = event;
-	return rc;
-}
-
-int pod_json_version(const char *text, size_t len, char ret[POD_VERSION_SIZE],
-		     struct err *err)
-{
-	auto_json struct json_object *meta = NULL;
-	int rc = parse_object(text, len, &meta, err);
-	const char *version = rc == 0 ? text_of(meta, "resourceVersion") : "";
-
-	if (rc == 0 && (!*version || strlen(version) >= POD_VERSION_SIZE))
-		rc = err_set(err, -EBADMSG, "a list without a resourceVersion");
-	if (rc == 0)
-		memcpy(ret, version, strlen(version) + 1);
-	return rc;
-}
-
-/* ---- cutting --------------------------------------------------------------------- */
-
-void pod_json_cut_reset(struct pod_json_cut *c, bool list)
-{
-	struct buf text = c->text;
-
-	buf_reset(&text);
-	*c = (struct pod_json_cut){.list = list, .text = text};
-	c->text.max = POD_JSON_MAX;
-}
-
-static void put_byte(struct pod_json_cut *c, char byte)
-{
-	if (c->too_long)
-		return;
-	buf_putc(&c->text, byte);
-	if (!buf_error(&c->text))
-		return;
-	c->too_long = true;
-	buf_done(&c->text);
-	c->text.max = POD_JSON_MAX;
-}
-
-/* Objects of a watch begin at depth 0; a list's metadata at 1, its items at 2. */
-static bool begins_object(const struct pod_json_cut *c, char byte)
-{
-	return byte == '{' && !c->inside &&
-	       (c->list ? c->depth == 1 || c->depth == 2 : c->depth == 0);
-}
-
-bool pod_json_cut(struct pod_json_cut *c, char byte, bool *ret_metadata)
-{
-	if (begins_object(c, byte) && !c->in_string) {
-		c->inside = true;
-		c->too_long = false;
-		c->from = c->depth;
-		buf_reset(&c->text);
-	}
-	if (c->inside)
-		put_byte(c, byte);
-	if (c->in_string) {
-		if (byte == '"' && !c->escaped)
-			c->in_string = false;
-		c->escaped = byte == '\\' && !c->escaped;
-		return false;
-	}
-	c->in_string = byte == '"';
-	if (byte == '{' || byte == '[')
-		c->depth++;
-	if ((byte == '}' || byte == ']') && c->depth)
-		c->depth--;
-	if (!c->inside || byte != '}' || c->depth != c->from)
-		return false;
-	c->inside = false;
-	*ret_metadata = c->list && c->from == 1;
-	return true;
+			    info.uid))
+		rc = api_json_name(pod, "uid", info.uid, sizeof(info.uid), err);
+	if (rc < 0)
+		return rc;
+	read_size(pod, &info);
+	read_containers(pod, &info);
+	*ret = info;
+	return 0;
 }

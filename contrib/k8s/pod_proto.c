@@ -179,10 +179,10 @@ static int read_watch_event(const Kubelet__WatchEvent *e, ProtobufCAllocator *a,
 			    struct pod_event *ret, struct err *err)
 {
 	*ret = (struct pod_event){.type = e->type == KUBELET__WATCH_EVENT__TYPE__DELETED
-						  ? POD_EVENT_DELETED
-						  : POD_EVENT_CHANGED};
+						  ? API_EVENT_DELETED
+						  : API_EVENT_CHANGED};
 	if (e->type == KUBELET__WATCH_EVENT__TYPE__INITIAL_SYNC_COMPLETE) {
-		ret->type = POD_EVENT_BOOKMARK;
+		ret->type = API_EVENT_BOOKMARK;
 		return 0;
 	}
 	if (e->type < KUBELET__WATCH_EVENT__TYPE__ADDED ||

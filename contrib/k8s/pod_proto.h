@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-#include "contrib/k8s/pod_json.h"
+#include "contrib/k8s/api_json.h"
+#include "contrib/k8s/pods.h"
 
 /* Messages of kubelet's two sockets, as kubelet.proto has them. Any bytes: what they
  * become in memory is bounded, too. */
@@ -12,6 +13,10 @@
 #define POD_PROTO_MAX ((size_t)4 << 20)      /* one pod */
 #define DEVICES_PROTO_MAX ((size_t)16 << 20) /* all pods' devices */
 
+struct pod_event {
+	enum api_event_type type; /* never ERROR */
+	struct pod_info info;     /* CHANGED, DELETED */
+};
 /* An event of WatchPods. BOOKMARK: all that there are have come. -EBADMSG: it is none,
  * or too large. */
 int pod_proto_event(const unsigned char *data, size_t len, struct pod_event *ret,

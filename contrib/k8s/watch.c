@@ -14,6 +14,7 @@
 
 #include "contrib/k8s/api_watch.h"
 #include "contrib/k8s/kubelet.h"
+#include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_tree.h"
 #include "lib/clock.h"
 #include "lib/log.h"
@@ -40,8 +41,11 @@ struct watch {
 	struct loop_hook tick;
 	struct kubelet *kubelet;
 	struct kubeconfig kubeconfig;
-	struct api_watch *api;
 	bool api_tried;
+	int api_rc; /* of reading it */
+	struct err api_err;
+	struct api_watch *pod_watch;
+	bool pods_tried;
 	uint64_t began_ns, tick_ns, refresh_ns; /* the latter: when they are due */
 	uint64_t starts; /* of pods, when devices were asked for */
 	bool listed, said;
@@ -49,7 +53,7 @@ struct watch {
 
 static void end_watch(struct watch *w)
 {
-	api_watch_stop(w->api);
+	api_watch_stop(w->pod_watch);
 	kubeconfig_done(&w->kubeconfig);
 	kubelet_free(w->kubelet);
 	pod_tree_free(w->tree);
@@ -86,7 +90,7 @@ int watch_list(const struct options *o, const struct pods_place *place, struct e
 
 /* ---- the API server -------------------------------------------------------------- */
 
-static void begin_api_list(void *arg)
+static void begin_pod_list(void *arg)
 {
 	struct watch *w = arg;
 
@@ -95,19 +99,24 @@ static void begin_api_list(void *arg)
 	pthread_mutex_unlock(&w->mutex);
 }
 
-static void take_api_event(void *arg, const struct pod_event *e)
+static int take_pod_event(void *arg, const struct api_event *e, struct err *err)
 {
 	struct watch *w = arg;
+	struct pod_info info;
+	int rc = pod_json_read(e->object, &info, err);
 
+	if (rc < 0)
+		return rc;
 	pthread_mutex_lock(&w->mutex);
-	if (e->type == POD_EVENT_CHANGED)
-		pods_see_info(w->pods, API_SOURCE, &e->info);
-	else if (e->type == POD_EVENT_DELETED)
-		pods_drop_info(w->pods, API_SOURCE, e->info.uid);
+	if (e->type == API_EVENT_CHANGED)
+		pods_see_info(w->pods, API_SOURCE, &info);
+	else
+		pods_drop_info(w->pods, API_SOURCE, info.uid);
 	pthread_mutex_unlock(&w->mutex);
+	return 0;
 }
 
-static void end_api_list(void *arg)
+static void end_pod_list(void *arg)
 {
 	struct watch *w = arg;
 
@@ -130,37 +139,59 @@ static const char *find_node_name(const struct options *o, char *host, size_t si
 	return host;
 }
 
-static void start_api(struct watch *w)
+static int find_api(struct watch *w, struct err *err)
+{
+	if (!w->api_tried)
+		w->api_rc = kubeconfig_read(w->options->kubeconfig, &w->kubeconfig,
+					    &w->api_err);
+	w->api_tried = true;
+	*err = w->api_err;
+	return w->api_rc;
+}
+
+static void start_api_watch(struct watch *w, const struct api_kind *kind,
+			    const struct api_sink *sink, struct api_watch **ret)
 {
 	const struct options *o = w->options;
-	const struct api_sink sink = {.begin = begin_api_list,
-				      .event = take_api_event,
-				      .whole = end_api_list,
-				      .arg = w};
 	char host[HOST_SIZE];
 	struct err err = {""};
+	int rc = find_api(w, &err);
 
-	w->api_tried = true;
-	int rc = kubeconfig_read(o->kubeconfig, &w->kubeconfig, &err);
 	if (rc == 0)
-		rc = api_watch_start(&w->kubeconfig,
-				     find_node_name(o, host, sizeof(host)), &sink,
-				     &w->api, &err);
+		rc = api_watch_start(&w->kubeconfig, kind,
+				     find_node_name(o, host, sizeof(host)), sink, ret,
+				     &err);
 	if (rc == -ENOENT && o->api == API_AUTO && !*o->kubeconfig)
-		log_info("neither kubelet nor an API server tells of pods: their names "
-			 "and requests are not known");
+		log_info("there is no API server to ask: %s", kind->without);
 	else if (rc < 0)
-		log_warn("API server: %s: names and requests of pods are not known",
-			 err.text);
+		log_warn("API server: %s: %s", err.text, kind->without);
+}
+
+static void start_pod_watch(struct watch *w)
+{
+	static const struct api_kind pods = {
+		.path = "/api/v1/pods",
+		.name = "pods",
+		.without = "names and requests of new pods are not known",
+		.refused_ms = 30000,
+	};
+	const struct api_sink sink = {.begin = begin_pod_list,
+				      .event = take_pod_event,
+				      .whole = end_pod_list,
+				      .arg = w};
+
+	w->pods_tried = true;
+	start_api_watch(w, &pods, &sink, &w->pod_watch);
 }
 
 static void look_at_api(struct watch *w, uint64_t now_ns)
 {
-	if (w->api_tried || w->options->api == API_OFF ||
-	    now_ns - w->began_ns < API_AFTER_NS)
+	int api = w->options->api;
+
+	if (api == API_OFF || now_ns - w->began_ns < API_AFTER_NS)
 		return;
-	if (w->options->api == API_ON || !kubelet_tells_pods(w->kubelet))
-		start_api(w);
+	if (!w->pods_tried && (api == API_ON || !kubelet_tells_pods(w->kubelet)))
+		start_pod_watch(w);
 }
 
 /* ---- the loop -------------------------------------------------------------------- */

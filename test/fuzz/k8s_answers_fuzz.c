@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/k8s/api_json.h"
 #include "contrib/k8s/grpc_unix.h"
 #include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_proto.h"
@@ -12,21 +13,47 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_event(int rc, const struct pod_event *e, const struct err *err)
+static void check_pod(const struct pod_info *info)
 {
-	if (rc < 0 && !err->text[0])
+	char id[CGROUP_CONTAINER_ID_SIZE];
+
+	if (!pod_name_ok(info->name, sizeof(info->name)) ||
+	    !pod_name_ok(info->uid, sizeof(info->uid)) ||
+	    info->container_count > POD_CONTAINERS_MAX)
 		abort();
-	if (rc == 0 && e->type <= POD_EVENT_DELETED &&
-	    (!pod_name_ok(e->info.name, sizeof(e->info.name)) ||
-	     !pod_name_ok(e->info.uid, sizeof(e->info.uid))))
-		abort();
-	for (uint32_t i = 0; rc == 0 && i < e->info.container_count; i++) {
-		const struct pod_container *c = &e->info.containers[i];
-		char id[CGROUP_CONTAINER_ID_SIZE];
-		if (i >= POD_CONTAINERS_MAX || !pod_name_ok(c->name, sizeof(c->name)) ||
+	for (uint32_t i = 0; i < info->container_count; i++) {
+		const struct pod_container *c = &info->containers[i];
+		if (!pod_name_ok(c->name, sizeof(c->name)) ||
 		    !cgroup_container_id(c->id, id))
 			abort();
 	}
+}
+
+static void read_proto_event(const unsigned char *data, size_t len)
+{
+	struct pod_event e;
+	struct err err = {""};
+	int rc = pod_proto_event(data, len, &e, &err);
+
+	if (rc < 0 && !err.text[0])
+		abort();
+	if (rc == 0 && e.type <= API_EVENT_DELETED)
+		check_pod(&e.info);
+}
+
+/* Of whichever kind the object is. */
+static void read_json_event(int rc, struct api_event *e)
+{
+	struct pod_info info;
+	struct err err = {""};
+
+	if (rc < 0)
+		return;
+	if ((e->type <= API_EVENT_DELETED) != !!e->object)
+		abort();
+	if (e->object && pod_json_read(e->object, &info, &err) == 0)
+		check_pod(&info);
+	api_event_done(e);
 }
 
 static void see_any(void *arg, const struct pod_devices *d)
@@ -38,34 +65,31 @@ static void see_any(void *arg, const struct pod_devices *d)
 
 static bool take_any(void *arg, const unsigned char *data, size_t len)
 {
-	struct pod_event e;
-	struct err err = {""};
-
 	(void)arg;
-	check_event(pod_proto_event(data, len, &e, &err), &e, &err);
+	read_proto_event(data, len);
 	return len != 7;
 }
 
 static void cut_answer(const uint8_t *data, size_t size, bool list)
 {
-	struct pod_json_cut c = {0};
-	struct pod_event e;
+	struct api_json_cut c = {0};
+	struct api_event e;
 	bool metadata = false;
 
-	pod_json_cut_reset(&c, list);
+	api_json_cut_reset(&c, list);
 	for (size_t i = 0; i < size; i++) {
 		struct err err = {""};
-		if (!pod_json_cut(&c, (char)data[i], &metadata) || c.too_long)
+		if (!api_json_cut(&c, (char)data[i], &metadata) || c.too_long)
 			continue;
-		char version[POD_VERSION_SIZE];
+		char version[API_VERSION_SIZE];
 		if (metadata)
-			(void)pod_json_version(c.text.data, c.text.len, version, &err);
+			(void)api_json_version(c.text.data, c.text.len, version, &err);
 		else
-			check_event(
-				list ? pod_json_item(c.text.data, c.text.len, &e, &err)
-				     : pod_json_event(c.text.data, c.text.len, &e,
+			read_json_event(
+				list ? api_json_item(c.text.data, c.text.len, &e, &err)
+				     : api_json_event(c.text.data, c.text.len, &e,
 						      &err),
-				&e, &err);
+				&e);
 	}
 	buf_done(&c.text);
 }
@@ -87,13 +111,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = {"nvidia.com/gpu", "nvidia.com/mig-", ""};
 	const struct grpc_call call = {.message_max = 4096, .message = take_any};
 	struct grpc_body body = {0};
-	struct pod_event e;
 	struct err err = {""};
 	uint64_t milli;
 
 	cut_answer(data, size, false);
 	cut_answer(data, size, true);
-	check_event(pod_proto_event(data, size, &e, &err), &e, &err);
+	read_proto_event(data, size);
 	(void)pod_proto_devices(data, size, names, 3, see_any, NULL, &err);
 	(void)grpc_body_take(&body, &call, data, size);
 	grpc_body_done(&body);

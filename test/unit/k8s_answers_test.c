@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/k8s/api_json.h"
 #include "contrib/k8s/grpc_unix.h"
 #include "contrib/k8s/kubelet.pb-c.h"
 #include "contrib/k8s/pod_json.h"
@@ -21,10 +22,30 @@
 
 static struct err err;
 static struct pod_event event;
+static struct api_event head; /* of it, where it is the API server's */
+
+static int take_event(int rc)
+{
+	struct pod_info info;
+
+	if (rc == 0 && head.object)
+		rc = pod_json_read(head.object, &info, &err);
+	if (rc < 0)
+		return rc;
+	event.type = head.type;
+	if (head.object)
+		event.info = info;
+	api_event_done(&head);
+	return 0;
+}
 
 static int read_event(const char *text)
 {
-	return pod_json_event(text, strlen(text), &event, &err);
+	int rc = api_json_event(text, strlen(text), &head, &err);
+
+	rc = take_event(rc);
+	api_event_done(&head);
+	return rc;
 }
 
 static uint64_t quantity(const char *s)
@@ -84,8 +105,8 @@ static void events_of_a_watch_are_read(void **state)
 	(void)state;
 	assert_int_equal(
 		read_event(POD("ADDED", ",\"status\":{\"phase\":\"Running\"}")), 0);
-	assert_int_equal(event.type, POD_EVENT_CHANGED);
-	assert_string_equal(event.version, "77");
+	assert_int_equal(event.type, API_EVENT_CHANGED);
+	assert_string_equal(head.version, "77");
 	assert_string_equal(event.info.uid, UID);
 	assert_string_equal(event.info.namespace, "team");
 	assert_string_equal(event.info.name, "web-0");
@@ -94,18 +115,18 @@ static void events_of_a_watch_are_read(void **state)
 		read_event(POD("MODIFIED", ",\"status\":{\"phase\":\"Failed\"}")), 0);
 	assert_true(event.info.finished && event.info.failed);
 	assert_int_equal(read_event(POD("DELETED", "")), 0);
-	assert_int_equal(event.type, POD_EVENT_DELETED);
+	assert_int_equal(event.type, API_EVENT_DELETED);
 	assert_int_equal(read_event("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{"
 				    "\"resourceVersion\":\"99\"}}}"),
 			 0);
-	assert_int_equal(event.type, POD_EVENT_BOOKMARK);
-	assert_string_equal(event.version, "99");
+	assert_int_equal(event.type, API_EVENT_BOOKMARK);
+	assert_string_equal(head.version, "99");
 	assert_int_equal(
 		read_event("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\","
 			   "\"code\":410}}"),
 		0);
-	assert_int_equal(event.type, POD_EVENT_ERROR);
-	assert_int_equal(event.code, 410);
+	assert_int_equal(event.type, API_EVENT_ERROR);
+	assert_int_equal(head.code, 410);
 }
 
 static void wrong_events_change_nothing(void **state)
@@ -127,13 +148,13 @@ static void wrong_events_change_nothing(void **state)
 		POD("ADDED", "") "x",
 	};
 
-	event.type = POD_EVENT_ERROR;
+	event.type = API_EVENT_ERROR;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		err.text[0] = '\0';
 		if (read_event(wrong[i]) == 0 || !err.text[0])
 			fail_msg("%s: taken", wrong[i]);
 	}
-	assert_int_equal(event.type, POD_EVENT_ERROR);
+	assert_int_equal(event.type, API_EVENT_ERROR);
 }
 
 /* What the scheduler counts, with what the status says after a resize in place. */
@@ -201,32 +222,32 @@ static void list_is_cut_into_its_pods(void **state)
 		"{ \"kind\": \"PodList\", \"metadata\": {\"resourceVersion\": \"5\", "
 		"\"x\": {}},\n \"items\": [ {" META(
 			",\"labels\":{\"}{\":\"\\\"[{\"}") "}, {" META("") "}\n]}\n";
-	struct pod_json_cut c = {0};
-	char version[POD_VERSION_SIZE] = "";
+	struct api_json_cut c = {0};
+	char version[API_VERSION_SIZE] = "";
 	unsigned pods = 0;
 	bool metadata = false;
 
-	pod_json_cut_reset(&c, true);
+	api_json_cut_reset(&c, true);
 	for (const char *p = text; *p; p++) {
-		if (!pod_json_cut(&c, *p, &metadata))
+		if (!api_json_cut(&c, *p, &metadata))
 			continue;
 		if (metadata)
-			assert_int_equal(pod_json_version(c.text.data, c.text.len,
+			assert_int_equal(api_json_version(c.text.data, c.text.len,
 							  version, &err),
 					 0);
 		else
-			assert_int_equal(
-				pod_json_item(c.text.data, c.text.len, &event, &err),
-				0);
+			assert_int_equal(take_event(api_json_item(
+						 c.text.data, c.text.len, &head, &err)),
+					 0);
 		pods += !metadata;
 	}
 	assert_int_equal(pods, 2);
 	assert_string_equal(version, "5");
-	pod_json_cut_reset(&c, false);
+	api_json_cut_reset(&c, false);
 	unsigned events = 0;
 	static const char watch[] = POD("ADDED", "") "\n" POD("DELETED", "") "\n";
 	for (const char *p = watch; *p; p++)
-		events += pod_json_cut(&c, *p, &metadata);
+		events += api_json_cut(&c, *p, &metadata);
 	assert_int_equal(events, 2);
 	buf_done(&c.text);
 }
@@ -381,7 +402,7 @@ static void pods_of_kubelet_are_read(void **state)
 	pod.status = &status;
 	size_t len = pack_event(KUBELET__WATCH_EVENT__TYPE__ADDED, &pod);
 	assert_int_equal(pod_proto_event(packed, len, &event, &err), 0);
-	assert_int_equal(event.type, POD_EVENT_CHANGED);
+	assert_int_equal(event.type, API_EVENT_CHANGED);
 	assert_string_equal(event.info.uid, HASH);
 	assert_string_equal(event.info.namespace, "team");
 	assert_int_equal(event.info.cpu_milli, 1500);
@@ -394,10 +415,10 @@ static void pods_of_kubelet_are_read(void **state)
 	pod.status = NULL;
 	len = pack_event(KUBELET__WATCH_EVENT__TYPE__DELETED, &pod);
 	assert_int_equal(pod_proto_event(packed, len, &event, &err), 0);
-	assert_int_equal(event.type, POD_EVENT_DELETED);
+	assert_int_equal(event.type, API_EVENT_DELETED);
 	len = pack_event(KUBELET__WATCH_EVENT__TYPE__INITIAL_SYNC_COMPLETE, NULL);
 	assert_int_equal(pod_proto_event(packed, len, &event, &err), 0);
-	assert_int_equal(event.type, POD_EVENT_BOOKMARK);
+	assert_int_equal(event.type, API_EVENT_BOOKMARK);
 	assert_true(pod_proto_event(packed, 0, &event, &err) < 0);
 }
 
