@@ -21,6 +21,7 @@ libk8swatch_SRCS += contrib/k8s/pod_proto.c
 libk8swatch_SRCS += contrib/k8s/pod_size.c
 libk8swatch_SRCS += contrib/k8s/pod_tree.c
 libk8swatch_SRCS += contrib/k8s/pods.c
+libk8swatch_SRCS += contrib/k8s/slices.c
 libk8swatch_SRCS += $(BUILD)/contrib/k8s/kubelet.pb-c.c
 $(OBJ)/contrib/k8s/pod_proto.o $(OBJ)/pic/contrib/k8s/pod_proto.o: $(BUILD)/contrib/k8s/kubelet.pb-c.c
 $(BUILD)/contrib/k8s/kubelet.pb-c.c: contrib/k8s/kubelet.proto

@@ -642,7 +642,9 @@ privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
 # contrib/k8s
 ifneq ($(filter libk8swatch,$(ARCHIVES)),)
-TESTS += pods_test containers_test group_index_test k8s_answers_test
+TESTS += pods_test containers_test group_index_test k8s_answers_test slices_test
+slices_test_LIBS := libk8swatch libadapter libhttp libbase
+slices_test_PKGS := $(libk8swatch_PKGS)
 group_index_test_LIBS := libk8swatch libbase
 containers_test_LIBS := libk8swatch libadapter libbase
 containers_test_PKGS := $(libk8swatch_PKGS)
