@@ -23,6 +23,7 @@ struct kubelet {
 	struct loop *loop;
 	const struct options *options;
 	struct pods *pods;
+	struct slices *slices;
 	pthread_mutex_t *mutex;
 	struct kubelet_call watch, list;
 	bool listing; /* all pods come: not whole yet */
@@ -30,13 +31,16 @@ struct kubelet {
 };
 
 struct kubelet *kubelet_new(struct loop *l, const struct options *o, struct pods *p,
-			    pthread_mutex_t *mutex)
+			    struct slices *slices, pthread_mutex_t *mutex)
 {
 	struct kubelet *k = calloc(1, sizeof(*k));
 
 	if (k)
-		*k = (struct kubelet){
-			.loop = l, .options = o, .pods = p, .mutex = mutex};
+		*k = (struct kubelet){.loop = l,
+				      .options = o,
+				      .pods = p,
+				      .slices = slices,
+				      .mutex = mutex};
 	return k;
 }
 
@@ -176,15 +180,16 @@ static void see_pod_devices(void *arg, const struct pod_devices *d)
 static bool take_device_list(void *arg, const unsigned char *data, size_t len)
 {
 	struct kubelet *k = arg;
-	const struct conf_list *names = &k->options->gpu_resources;
+	const struct gpu_names gpus = {.resources = &k->options->gpu_resources,
+				       .drivers = &k->options->gpu_drivers,
+				       .slices = k->slices};
 	struct err err = {""};
 
 	k->list.answered = true;
 	(void)log_repeat_over(&k->list.log);
 	pthread_mutex_lock(k->mutex);
 	pods_list_devices_begin(k->pods);
-	if (pod_proto_devices(data, len, (const char *const *)names->items,
-			      names->count, see_pod_devices, k, &err) < 0)
+	if (pod_proto_devices(data, len, &gpus, see_pod_devices, k, &err) < 0)
 		say_bad_message(k, "pod-resources", &err);
 	else
 		pods_list_devices_end(k->pods);

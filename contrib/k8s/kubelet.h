@@ -6,6 +6,7 @@
 
 #include "contrib/k8s/options.h"
 #include "contrib/k8s/pods.h"
+#include "contrib/k8s/slices.h"
 #include "lib/loop.h"
 
 /*
@@ -16,9 +17,10 @@
 struct kubelet;
 
 /* What it tells goes to p as source 0, with the mutex held, which the caller of
- * kubelet_tick() holds, too. options, p and the mutex outlive it. NULL: no memory. */
+ * kubelet_tick() holds, too. options, p, slices and the mutex outlive it. NULL: no
+ * memory. */
 struct kubelet *kubelet_new(struct loop *l, const struct options *o, struct pods *p,
-			    pthread_mutex_t *mutex);
+			    struct slices *slices, pthread_mutex_t *mutex);
 void kubelet_free(struct kubelet *k); /* accepts NULL */
 
 /* Once a second or more often. devices: ask for devices now. */

@@ -25,10 +25,15 @@ const struct conf_opt k8s_options[] = {
 	    "gpu.intel.com/i915,gpu.intel.com/xe",
 	    "Resources whose devices are GPUs. One that ends in \"-\" is the beginning "
 	    "of names."),
+	ROW("k8s.gpu-driver-names", CONF_LIST, gpu_drivers,
+	    "gpu.nvidia.com,gpu.amd.com,gpu.intel.com",
+	    "Drivers of dynamic resource allocation whose devices are GPUs. One that "
+	    "ends in \"-\" is the beginning of names."),
 	ROW("k8s.api", CONF_ENUM, api, "auto",
-	    "Whether to ask the API server for names and requests of this node's pods: "
-	    "on, off, or auto: where kubelet does not tell of them, and there is a "
-	    "kubeconfig or a service account.",
+	    "Whether to ask the API server for names and requests of this node's pods, "
+	    "and what the devices of dynamic resource allocation are: on, off, or "
+	    "auto: where kubelet does not tell of the former, or of such devices, and "
+	    "there is a kubeconfig or a service account.",
 	    .choices = api_modes),
 	ROW("k8s.kubeconfig.file", CONF_STRING, kubeconfig, "",
 	    "A kubeconfig for the API server. Empty: the service account of our pod."),

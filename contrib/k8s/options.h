@@ -16,7 +16,7 @@ struct options {
 	char *cgroup_root;
 	uint64_t refresh_ms;
 	char *pods_socket, *resources_socket;
-	struct conf_list gpu_resources;
+	struct conf_list gpu_resources, gpu_drivers;
 	int api; /* enum api_mode */
 	char *kubeconfig, *node_name;
 	char *path_rundir, *path_cgroupfs;

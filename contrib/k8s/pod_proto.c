@@ -10,6 +10,7 @@
 #include "contrib/k8s/pod_size.h"
 
 #define CONTAINERS_MAX 4096u
+#define CLAIMED_MAX 1024u /* GPUs of all claims of a node */
 /* of what protobuf-c makes of a message: a byte may become a structure */
 #define TREE_MAX ((size_t)64 << 20)
 
@@ -232,13 +233,14 @@ void pod_device_of(const char *id, struct record_device *ret)
 		(void)snprintf(ret->uuid, sizeof(ret->uuid), "%.*s", (int)len, id);
 }
 
-static bool is_wanted(const char *resource, const char *const *names, size_t n)
+static bool is_wanted(const char *resource, const struct conf_list *names)
 {
-	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(names[i]);
-		bool prefix = len && names[i][len - 1] == '-';
-		if (prefix ? strncmp(resource, names[i], len) == 0
-			   : strcmp(resource, names[i]) == 0)
+	for (size_t i = 0; i < names->count; i++) {
+		const char *name = names->items[i];
+		size_t len = strlen(name);
+		bool prefix = len && name[len - 1] == '-';
+		if (prefix ? strncmp(resource, name, len) == 0
+			   : strcmp(resource, name) == 0)
 			return true;
 	}
 	return false;
@@ -249,54 +251,120 @@ static bool is_same_device(const struct record_device *a, const struct record_de
 	return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->pci, b->pci) == 0;
 }
 
-/* Two replicas of one GPU are that GPU. */
-static void add_device_id(struct pod_devices *d, const char *id)
+/* Two replicas of one GPU are that GPU, and so are two containers' of one claim. */
+static void add_device(struct pod_devices *d, const struct record_device *one)
 {
-	struct record_device one;
-
-	pod_device_of(id, &one);
-	if (!one.uuid[0] && !one.pci[0])
+	if (!one->uuid[0] && !one->pci[0])
 		return;
 	for (uint32_t i = 0; i < d->count; i++) {
-		if (is_same_device(&d->devices[i], &one))
+		if (is_same_device(&d->devices[i], one))
 			return;
 	}
 	if (d->count < RECORD_DEVICES_MAX)
-		d->devices[d->count++] = one;
+		d->devices[d->count++] = *one;
+}
+
+/* GPUs that pods have by claims. */
+struct claimed {
+	struct claimed_gpu {
+		const Kubelet__ClaimDevice *device;
+		size_t pod;
+	} gpus[CLAIMED_MAX];
+	size_t count;
+};
+
+static void find_claimed(const Kubelet__Claim *claim, size_t pod,
+			 const struct gpu_names *gpus, struct claimed *ret)
+{
+	for (size_t i = 0; i < claim->n_devices && ret->count < CLAIMED_MAX; i++) {
+		const Kubelet__ClaimDevice *device = claim->devices[i];
+		if (is_wanted(device->driver, gpus->drivers))
+			ret->gpus[ret->count++] = (struct claimed_gpu){device, pod};
+	}
+}
+
+/* Whether another pod has it, too: they share a claim, one has it to look at it only
+ * (adminAccess), or each has a part. The list does not say which. */
+static bool is_shared(const struct claimed *all, const struct claimed_gpu *g)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		const Kubelet__ClaimDevice *d = all->gpus[i].device;
+		if (all->gpus[i].pod != g->pod &&
+		    strcmp(d->device, g->device->device) == 0 &&
+		    strcmp(d->pool, g->device->pool) == 0 &&
+		    strcmp(d->driver, g->device->driver) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add_claimed(struct pod_devices *d, size_t pod, const struct claimed *all,
+			const struct gpu_names *gpus)
+{
+	struct record_device one;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct claimed_gpu *g = &all->gpus[i];
+		if (g->pod != pod)
+			continue;
+		slices_device(gpus->slices, g->device->driver, g->device->pool,
+			      g->device->device, &one);
+		one.share_permille = is_shared(all, g) ? 0 : 1000;
+		add_device(d, &one);
+	}
 }
 
 static void add_container(struct pod_devices *d, const Kubelet__ContainerResources *c,
-			  const char *const *names, size_t n)
+			  const struct gpu_names *gpus)
 {
+	struct record_device one;
+
 	for (size_t i = 0; i < c->n_devices; i++) {
 		const Kubelet__Devices *list = c->devices[i];
-		if (!is_wanted(list->resource, names, n))
+		if (!is_wanted(list->resource, gpus->resources))
 			continue;
-		for (size_t k = 0; k < list->n_ids; k++)
-			add_device_id(d, list->ids[k]);
+		for (size_t k = 0; k < list->n_ids; k++) {
+			pod_device_of(list->ids[k], &one);
+			add_device(d, &one);
+		}
+	}
+}
+
+static void find_all_claimed(const Kubelet__PodList *list, const struct gpu_names *gpus,
+			     struct claimed *ret)
+{
+	for (size_t p = 0; p < list->n_pods; p++) {
+		const Kubelet__PodResources *pod = list->pods[p];
+		for (size_t k = 0; k < pod->n_containers; k++) {
+			const Kubelet__ContainerResources *c = pod->containers[k];
+			for (size_t i = 0; i < c->n_claims; i++)
+				find_claimed(c->claims[i], p, gpus, ret);
+		}
 	}
 }
 
 int pod_proto_devices(const unsigned char *data, size_t len,
-		      const char *const *resources, size_t resource_count,
+		      const struct gpu_names *gpus,
 		      void (*see)(void *arg, const struct pod_devices *d), void *arg,
 		      struct err *err)
 {
 	struct budget budget;
 	ProtobufCAllocator a = bounded_allocator(&budget);
+	struct claimed claimed = {.count = 0};
 	Kubelet__PodList *list = len <= DEVICES_PROTO_MAX
 					 ? kubelet__pod_list__unpack(&a, len, data)
 					 : NULL;
 
 	if (!list)
 		return err_set(err, -EBADMSG, "not a list of pods, or too large");
+	find_all_claimed(list, gpus, &claimed);
 	for (size_t i = 0; i < list->n_pods; i++) {
 		const Kubelet__PodResources *pod = list->pods[i];
 		struct pod_devices d = {.namespace = pod->namespace_,
 					.name = pod->name};
 		for (size_t k = 0; k < pod->n_containers; k++)
-			add_container(&d, pod->containers[k], resources,
-				      resource_count);
+			add_container(&d, pod->containers[k], gpus);
+		add_claimed(&d, i, &claimed, gpus);
 		if (d.count)
 			see(arg, &d);
 	}

@@ -6,6 +6,8 @@
 
 #include "contrib/k8s/api_json.h"
 #include "contrib/k8s/pods.h"
+#include "contrib/k8s/slices.h"
+#include "lib/conf/conf.h"
 
 /* Messages of kubelet's two sockets, as kubelet.proto has them. Any bytes: what they
  * become in memory is bounded, too. */
@@ -22,16 +24,24 @@ struct pod_event {
 int pod_proto_event(const unsigned char *data, size_t len, struct pod_event *ret,
 		    struct err *err);
 
-/* An answer of pod-resources' List. Calls see() for each pod with devices that may be
- * GPUs. resources: names of these resources, "nvidia.com/gpu", "nvidia.com/mig-"
- * (a name that ends so begins with it). */
+/* Which devices are GPUs. */
+struct gpu_names {
+	/* resources of device plugins, "nvidia.com/gpu"; "nvidia.com/mig-": a name that
+	 * ends so begins with it */
+	const struct conf_list *resources;
+	const struct conf_list *drivers; /* of dynamic resource allocation */
+	struct slices *slices;           /* what these give */
+};
+
 struct pod_devices {
 	const char *namespace, *name; /* borrowed */
 	struct record_device devices[RECORD_DEVICES_MAX];
 	uint32_t count;
 };
+
+/* An answer of pod-resources' List. Calls see() for each pod that has GPUs. */
 int pod_proto_devices(const unsigned char *data, size_t len,
-		      const char *const *resources, size_t resource_count,
+		      const struct gpu_names *gpus,
 		      void (*see)(void *arg, const struct pod_devices *d), void *arg,
 		      struct err *err);
 

@@ -16,6 +16,7 @@
 #include "contrib/k8s/kubelet.h"
 #include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_tree.h"
+#include "contrib/k8s/slices.h"
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/loop.h"
@@ -33,6 +34,7 @@ struct watch {
 	/* the loop's thread and that of the API server, one at a time */
 	pthread_mutex_t mutex;
 	struct pods *pods;
+	struct slices *slices;
 	struct pod_tree *tree;
 	struct loop *loop;
 	struct loop_watch tree_watch, signal_watch;
@@ -44,8 +46,8 @@ struct watch {
 	bool api_tried;
 	int api_rc; /* of reading it */
 	struct err api_err;
-	struct api_watch *pod_watch;
-	bool pods_tried;
+	struct api_watch *pod_watch, *slice_watch;
+	bool pods_tried, slices_tried;
 	uint64_t began_ns, tick_ns, refresh_ns; /* the latter: when they are due */
 	uint64_t starts; /* of pods, when devices were asked for */
 	bool listed, said;
@@ -54,10 +56,12 @@ struct watch {
 static void end_watch(struct watch *w)
 {
 	api_watch_stop(w->pod_watch);
+	api_watch_stop(w->slice_watch);
 	kubeconfig_done(&w->kubeconfig);
 	kubelet_free(w->kubelet);
 	pod_tree_free(w->tree);
 	pods_free(w->pods);
+	slices_free(w->slices);
 	loop_free(w->loop);
 	if (w->signalfd >= 0)
 		close(w->signalfd);
@@ -70,8 +74,9 @@ static int begin_watch(struct watch *w, const struct options *o,
 			    .signalfd = -1,
 			    .mutex = PTHREAD_MUTEX_INITIALIZER,
 			    .pods = pods_new(place),
+			    .slices = slices_new(),
 			    .began_ns = clock_boottime_ns()};
-	if (!w->pods)
+	if (!w->pods || !w->slices)
 		return err_set(err, -ENOMEM, "out of memory");
 	return pod_tree_new(place, o->cgroup_root, w->pods, &w->tree, err);
 }
@@ -122,6 +127,35 @@ static void end_pod_list(void *arg)
 
 	pthread_mutex_lock(&w->mutex);
 	pods_list_infos_end(w->pods, API_SOURCE);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static void begin_slice_list(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	slices_list_begin(w->slices);
+	pthread_mutex_unlock(&w->mutex);
+}
+
+static int take_slice_event(void *arg, const struct api_event *e, struct err *err)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	int rc = e->type == API_EVENT_CHANGED ? slices_see(w->slices, e->object, err)
+					      : slices_drop(w->slices, e->object, err);
+	pthread_mutex_unlock(&w->mutex);
+	return rc;
+}
+
+static void end_slice_list(void *arg)
+{
+	struct watch *w = arg;
+
+	pthread_mutex_lock(&w->mutex);
+	slices_list_end(w->slices);
 	pthread_mutex_unlock(&w->mutex);
 }
 
@@ -184,6 +218,24 @@ static void start_pod_watch(struct watch *w)
 	start_api_watch(w, &pods, &sink, &w->pod_watch);
 }
 
+static void start_slice_watch(struct watch *w)
+{
+	static const struct api_kind slices = {
+		.path = "/apis/resource.k8s.io/v1/resourceslices",
+		.name = "resourceslices",
+		.without = "devices of dynamic resource allocation have the names of "
+			   "their drivers and pools instead of UUIDs",
+		.refused_ms = 300000,
+	};
+	const struct api_sink sink = {.begin = begin_slice_list,
+				      .event = take_slice_event,
+				      .whole = end_slice_list,
+				      .arg = w};
+
+	w->slices_tried = true;
+	start_api_watch(w, &slices, &sink, &w->slice_watch);
+}
+
 static void look_at_api(struct watch *w, uint64_t now_ns)
 {
 	int api = w->options->api;
@@ -192,6 +244,11 @@ static void look_at_api(struct watch *w, uint64_t now_ns)
 		return;
 	if (!w->pods_tried && (api == API_ON || !kubelet_tells_pods(w->kubelet)))
 		start_pod_watch(w);
+	pthread_mutex_lock(&w->mutex);
+	bool asked = slices_are_asked(w->slices);
+	pthread_mutex_unlock(&w->mutex);
+	if (asked && !w->slices_tried)
+		start_slice_watch(w);
 }
 
 /* ---- the loop -------------------------------------------------------------------- */
@@ -265,7 +322,7 @@ static int begin_loop(struct watch *w, struct err *err)
 
 	if (rc < 0)
 		return rc;
-	w->kubelet = kubelet_new(w->loop, w->options, w->pods, &w->mutex);
+	w->kubelet = kubelet_new(w->loop, w->options, w->pods, w->slices, &w->mutex);
 	if (!w->kubelet)
 		return err_set(err, -ENOMEM, "out of memory");
 	w->signal_watch.ready = take_signal;

@@ -10,6 +10,7 @@
 #include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_proto.h"
 #include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/slices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,7 +43,7 @@ static void read_proto_event(const unsigned char *data, size_t len)
 }
 
 /* Of whichever kind the object is. */
-static void read_json_event(int rc, struct api_event *e)
+static void read_json_event(int rc, struct api_event *e, struct slices *slices)
 {
 	struct pod_info info;
 	struct err err = {""};
@@ -53,6 +54,9 @@ static void read_json_event(int rc, struct api_event *e)
 		abort();
 	if (e->object && pod_json_read(e->object, &info, &err) == 0)
 		check_pod(&info);
+	if (e->object && slices_see(slices, e->object, &err) == 0 &&
+	    e->type == API_EVENT_DELETED && slices_drop(slices, e->object, &err) < 0)
+		abort();
 	api_event_done(e);
 }
 
@@ -70,7 +74,8 @@ static bool take_any(void *arg, const unsigned char *data, size_t len)
 	return len != 7;
 }
 
-static void cut_answer(const uint8_t *data, size_t size, bool list)
+static void cut_answer(const uint8_t *data, size_t size, bool list,
+		       struct slices *slices)
 {
 	struct api_json_cut c = {0};
 	struct api_event e;
@@ -89,7 +94,7 @@ static void cut_answer(const uint8_t *data, size_t size, bool list)
 				list ? api_json_item(c.text.data, c.text.len, &e, &err)
 				     : api_json_event(c.text.data, c.text.len, &e,
 						      &err),
-				&e);
+				&e, slices);
 	}
 	buf_done(&c.text);
 }
@@ -108,16 +113,27 @@ static void read_name(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[] = {"nvidia.com/gpu", "nvidia.com/mig-", ""};
+	static char gpu[] = "nvidia.com/gpu", mig[] = "nvidia.com/mig-", none[] = "",
+		    driver[] = "gpu.nvidia.com", drivers[] = "gpu-",
+		    *resource_names[] = {gpu, mig, none},
+		    *driver_names[] = {driver, drivers};
+	const struct conf_list resources = {.items = resource_names, .count = 3},
+			       driver_list = {.items = driver_names, .count = 2};
+	struct gpu_names gpus = {.resources = &resources,
+				 .drivers = &driver_list,
+				 .slices = slices_new()};
 	const struct grpc_call call = {.message_max = 4096, .message = take_any};
 	struct grpc_body body = {0};
 	struct err err = {""};
 	uint64_t milli;
 
-	cut_answer(data, size, false);
-	cut_answer(data, size, true);
+	if (!gpus.slices)
+		return 0;
+	cut_answer(data, size, false, gpus.slices);
+	cut_answer(data, size, true, gpus.slices);
 	read_proto_event(data, size);
-	(void)pod_proto_devices(data, size, names, 3, see_any, NULL, &err);
+	(void)pod_proto_devices(data, size, &gpus, see_any, NULL, &err);
+	slices_free(gpus.slices);
 	(void)grpc_body_take(&body, &call, data, size);
 	grpc_body_done(&body);
 	(void)pod_quantity((const char *)data, size, &milli);

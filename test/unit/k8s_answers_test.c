@@ -435,7 +435,7 @@ static void message_that_grows_in_memory_is_refused(void **state)
 		data[i + 1] = 0;
 	}
 	err.text[0] = '\0';
-	assert_true(pod_proto_devices(data, len, NULL, 0, NULL, NULL, &err) < 0);
+	assert_true(pod_proto_devices(data, len, NULL, NULL, NULL, &err) < 0);
 	assert_non_null(strstr(err.text, "too large"));
 	free(data);
 }
@@ -454,7 +454,10 @@ static void see_devices(void *arg, const struct pod_devices *d)
 static void devices_are_taken_by_resource(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"nvidia.com/gpu", "nvidia.com/mig-"};
+	char mig_names[] = "nvidia.com/mig-", gpu_name[] = "nvidia.com/gpu",
+	     *names[] = {gpu_name, mig_names};
+	const struct conf_list resources = {.items = names, .count = 2}, none = {0};
+	const struct gpu_names gpus = {.resources = &resources, .drivers = &none};
 	char gpu[] = "nvidia.com/gpu", mig[] = "nvidia.com/mig-1g.5gb",
 	     other[] = "example.com/nic", id0[] = "GPU-0001::0", id1[] = "GPU-0001::1",
 	     id2[] = "MIG-0002", id3[] = "eth0", name[] = "web-0", space[] = "team";
@@ -488,14 +491,71 @@ static void devices_are_taken_by_resource(void **state)
 	all.n_pods = 2;
 	size_t len = kubelet__pod_list__pack(&all, packed);
 	seen_count = 0;
-	assert_int_equal(
-		pod_proto_devices(packed, len, names, 2, see_devices, NULL, &err), 0);
+	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
+			 0);
 	assert_int_equal(seen_count, 1);
 	assert_int_equal(seen.count, 2); /* two replicas of one GPU are that GPU */
 	assert_string_equal(seen.devices[0].uuid, "GPU-0001");
 	assert_int_equal(seen.devices[0].share_permille, 0); /* how much: not known */
 	assert_string_equal(seen.devices[1].uuid, "MIG-0002");
 	assert_int_equal(seen.devices[1].share_permille, 1000);
+}
+
+/* Both containers of a pod have the claim, of which one driver's device is no GPU. */
+static void devices_of_claims_are_taken_by_driver(void **state)
+{
+	(void)state;
+	char wanted[] = "gpu.example.com", *names[] = {wanted};
+	const struct conf_list drivers = {.items = names, .count = 1}, none = {0};
+	struct gpu_names gpus = {
+		.resources = &none, .drivers = &drivers, .slices = slices_new()};
+	char driver[] = "gpu.example.com", other[] = "nic.example.com", pool[] = "n1",
+	     g0[] = "gpu-0", g1[] = "gpu-1", name[] = "web-0", space[] = "team";
+	Kubelet__ClaimDevice d[3] = {KUBELET__CLAIM_DEVICE__INIT,
+				     KUBELET__CLAIM_DEVICE__INIT,
+				     KUBELET__CLAIM_DEVICE__INIT};
+	Kubelet__ClaimDevice *list[] = {&d[0], &d[1], &d[2]};
+	Kubelet__Claim claim = KUBELET__CLAIM__INIT, *claims[] = {&claim};
+	Kubelet__ContainerResources c = KUBELET__CONTAINER_RESOURCES__INIT,
+				    *cs[] = {&c, &c};
+	Kubelet__PodResources pod = KUBELET__POD_RESOURCES__INIT,
+			      *pods[] = {&pod, &pod};
+	Kubelet__PodList all = KUBELET__POD_LIST__INIT;
+
+	assert_non_null(gpus.slices);
+	for (size_t i = 0; i < 3; i++)
+		d[i] = (Kubelet__ClaimDevice){.base = d[i].base,
+					      .driver = i == 1 ? other : driver,
+					      .pool = pool,
+					      .device = i == 2 ? g1 : g0};
+	claim.devices = list;
+	claim.n_devices = 3;
+	c.claims = claims;
+	c.n_claims = 1;
+	pod.name = name;
+	pod.namespace_ = space;
+	pod.containers = cs;
+	pod.n_containers = 2;
+	all.pods = pods;
+	all.n_pods = 1;
+	size_t len = kubelet__pod_list__pack(&all, packed);
+	seen_count = 0;
+	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
+			 0);
+	assert_int_equal(seen_count, 1);
+	assert_int_equal(seen.count, 2);
+	assert_string_equal(seen.devices[0].uuid, "gpu.example.com/n1/gpu-0");
+	assert_string_equal(seen.devices[1].uuid, "gpu.example.com/n1/gpu-1");
+	assert_int_equal(seen.devices[1].share_permille, 1000);
+	/* another pod has it, too: how much is not known */
+	all.n_pods = 2;
+	len = kubelet__pod_list__pack(&all, packed);
+	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
+			 0);
+	assert_int_equal(seen_count, 3);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.devices[1].share_permille, 0);
+	slices_free(gpus.slices);
 }
 
 static void names_of_devices_are_told_apart(void **state)
@@ -581,6 +641,7 @@ int main(void)
 		cmocka_unit_test(containers_of_kubelet_are_read),
 		cmocka_unit_test(message_that_grows_in_memory_is_refused),
 		cmocka_unit_test(devices_are_taken_by_resource),
+		cmocka_unit_test(devices_of_claims_are_taken_by_driver),
 		cmocka_unit_test(names_of_devices_are_told_apart),
 		cmocka_unit_test(messages_of_grpc_come_in_any_pieces),
 		cmocka_unit_test(messages_too_long_or_compressed_are_refused),
