@@ -13,6 +13,8 @@ cd "$SCRATCH" || exit 1
 name=ceemstest-k8s-$$ run=$SCRATCH/run node=$SCRATCH/node
 export CEEMS_PATH_RUNDIR=$run
 mkdir -p "$node" "$run"
+# what ceems-k8s is to the API server: it may read pods, until it gets the role of contrib/k8s/deploy/devices
+echo 'nodetoken,system:serviceaccount:ceems:ceems-node,2' >"$node/users.csv"
 test_cleanup() {
 	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
 	for _ in {1..100}; do
@@ -119,7 +121,16 @@ if [ -z "$api" ]; then
 fi
 kill $k8s_pid
 wait_for 20 is_gone $k8s_pid
-"$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.kubeconfig.file="$node/kubeconfig" \
+# roles FILE: a role and its binding, as the deployment has them
+roles() {
+	awk -v RS='\n---\n' '{ print > "role" NR ".yaml" }' "$1"
+	"$rig" api $rig_pid POST /apis/rbac.authorization.k8s.io/v1/clusterroles role1.yaml >role.out
+	"$rig" api $rig_pid POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings role2.yaml >>role.out
+}
+sed 's/name: ceems-node$/name: pods-only/; s/name: ceems-node}$/name: pods-only}/; /resource.k8s.io/,/verbs/d' "$TOP/contrib/k8s/deploy/devices/rbac.yaml" >pods-only.yaml
+roles pods-only.yaml
+(umask 077 && sed 's/labtoken/nodetoken/' "$node/kubeconfig" >"$node/kubeconfig-node")
+"$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.kubeconfig.file="$node/kubeconfig-node" \
 	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter2.log 2>&1 </dev/null &
 started $!
 ok "a watch of the API server begins" wait_for 60 grep -q 'watching the pods of node labnode' adapter2.log || sed 's/^/# /' adapter2.log
@@ -191,6 +202,57 @@ ok "as another unit" [ "$first" != "$second" ]
 ok "both end" wait_for 90 ended 6
 kill $plugin_pid
 
+# ---- dynamic resource allocation: kubelet prepares a claim by a driver that has no devices, and which has registered as one does
+"$rig" dra "$node" gpu.nvidia.com pool-1 gpu-0 gpu-1 gpu-2 >dra.log 2>&1 </dev/null &
+dra_pid=$!
+started $dra_pid
+ok "a driver of dynamic resource allocation is registered" wait_for 90 grep -q 'registered true' dra.log || sed 's/^/# /' dra.log
+slice() { # GENERATION UUID
+	cat <<-END
+		apiVersion: resource.k8s.io/v1
+		kind: ResourceSlice
+		metadata: {name: "slice-$1"}
+		spec: {driver: gpu.nvidia.com, nodeName: labnode, pool: {name: pool-1, generation: $1, resourceSliceCount: 1}, devices: [
+		  {name: gpu-0, attributes: {uuid: {string: "$2"}, type: {string: gpu}}},
+		  {name: gpu-1, attributes: {uuid: {string: GPU-0005}, resource.kubernetes.io/pciBusID: {string: "0000:3b:00.0"}}},
+		  {name: gpu-2, attributes: {type: {string: gpu}}}]}
+	END
+}
+slice 1 GPU-0004 >slice.yaml
+"$rig" api $rig_pid POST /apis/resource.k8s.io/v1/resourceslices slice.yaml >slice.json
+is "the API server takes a slice" "$(jq -r .spec.pool.name slice.json)" pool-1
+cat >claim.yaml <<-END
+	apiVersion: resource.k8s.io/v1
+	kind: ResourceClaim
+	metadata: {name: claim, namespace: team}
+	spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpus, allocationMode: ExactCount, count: 3}}]}}
+END
+"$rig" api $rig_pid POST /apis/resource.k8s.io/v1/namespaces/team/resourceclaims claim.yaml >claim.json
+# what the scheduler does, of which there is none: a claim is allocated and reserved for the pod, and the pod bound to the node
+pod dra-0 team 'sleep 1000' 'claims: [{name: c}]' 'resourceClaims: [{name: c, resourceClaimName: claim}],' | sed 's/nodeName: labnode, //' >pod.yaml
+dra=$(post team)
+jq --arg uid "$dra" '.status = {allocation: {devices: {results: [("gpu-0", "gpu-1", "gpu-2") | {request: "r", driver: "gpu.nvidia.com", pool: "pool-1", device: .}]}},
+	reservedFor: [{resource: "pods", name: "dra-0", uid: $uid}]}' claim.json >status.json
+"$rig" api $rig_pid PUT /apis/resource.k8s.io/v1/namespaces/team/resourceclaims/claim/status status.json >claim.json
+echo '{apiVersion: v1, kind: Binding, metadata: {name: dra-0}, target: {apiVersion: v1, kind: Node, name: labnode}}' >binding.yaml
+"$rig" api $rig_pid POST /api/v1/namespaces/team/pods/dra-0/binding binding.yaml >binding.json
+dra_devices() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -rs "map(select(.unit == \"$dra\")) | last | [.devices[]? | .uuid + (if .pci then \"@\" + .pci else \"\" end)] | sort | join(\" \")"; }
+has_dra() { [ "$(dra_devices)" = "$1" ]; }
+why() { echo "# $(dra_devices)"; { tail -n 3 adapter2.log; head -c 500 claim.json; cat binding.json; tail -n 3 "$node/kubelet.log"; } | cut -c1-300 | sed 's/^/# /'; }
+ok "without the right to read slices devices have the names that kubelet tells" \
+	wait_for 90 has_dra "gpu.nvidia.com/pool-1/gpu-0 gpu.nvidia.com/pool-1/gpu-1 gpu.nvidia.com/pool-1/gpu-2" || why
+said() { [ "$(grep -c 'status 403 (it needs get, list and watch of resourceslices)' adapter2.log)" = 1 ]; }
+ok "that it is missing is said once" wait_for 60 said || why
+roles "$TOP/contrib/k8s/deploy/devices/rbac.yaml"
+ok "with the role of the deployment they have UUIDs and PCI addresses by the node's ResourceSlices" \
+	wait_for 120 has_dra "GPU-0004 GPU-0005@0000:3b:00.0 gpu.nvidia.com/pool-1/gpu-2" || why
+slice 2 GPU-0014 >slice.yaml
+"$rig" api $rig_pid POST /apis/resource.k8s.io/v1/resourceslices slice.yaml >slice.json
+ok "a pool's newer generation replaces the older one" wait_for 60 has_dra "GPU-0005@0000:3b:00.0 GPU-0014 gpu.nvidia.com/pool-1/gpu-2" || why
+"$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/dra-0?gracePeriodSeconds=0" >/dev/null
+ok "a pod with a claim ends" wait_for 90 ended 7
+kill $dra_pid
+
 touch "$node/apiserver.off"
 apiserver() {
 	for p in /proc/[0-9]*; do
@@ -208,10 +270,10 @@ ok "the watch goes on when it is back" wait_for 120 back || tail -n 5 adapter2.l
 mirrored() { "$BUILD/ceems-ringdump" "$run/ring" | grep -c 'while-away-labnode'; }
 ok "and the static pod has the name of its mirror" wait_for 90 eval '[ "$(mirrored)" -gt 0 ]'
 scrape
-is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 8"
+is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_units_started_total k8s)" "2 9"
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/web-0?gracePeriodSeconds=0" >/dev/null
 rm "$node/manifests/away.yaml"
-ok "a pod that is deleted ends" wait_for 90 ended 8
+ok "a pod that is deleted ends" wait_for 90 ended 9
 
 # ---- records: ceemsd, courier, aggregator, cacct
 chain_begin >why 2>&1

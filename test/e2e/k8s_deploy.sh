@@ -41,7 +41,7 @@ is "only ceemsd has some" "$(query "[c['name'] for c in cs if c['securityContext
 is "no pod has a token for the API server" "$(query "[p['serviceAccountName'] for p in pods if p['automountServiceAccountToken']]")" "[]"
 is "host paths are read-only but for the ring and the spool" "$(query "sorted({m['mountPath'] for p in pods for c in p['containers'] for m in c['volumeMounts'] for v in p['volumes'] if v['name'] == m['name'] and 'hostPath' in v and not m.get('readOnly')})")" "['/run/ceems', '/var/spool/ceems']"
 bad=
-for w in $(query "' '.join([v['hostPath']['path'] for p in pods for v in p['volumes'] if 'hostPath' in v] + [k for c in cs for k in c['securityContext']['capabilities'].get('add', [])])"); do
+for w in $(sed -n 's/.*hostPath: {path: \([^,]*\).*/\1/p' "$base/../devices/node.yaml") $(query "' '.join([v['hostPath']['path'] for p in pods for v in p['volumes'] if 'hostPath' in v] + [k for c in cs for k in c['securityContext']['capabilities'].get('add', [])])"); do
 	grep -qF "\`$w\`" "$page" || bad+="$w "
 done
 is "the documentation names each host path and capability" "$bad" ""
@@ -81,11 +81,31 @@ if why=$(kube_possible); then
 	is "with its role the aggregator lists pods, namespaces and role bindings" "$(may /api/v1/pods) $(may /api/v1/namespaces) $(may /apis/rbac.authorization.k8s.io/v1/rolebindings)" "200 200 200"
 	is "and asks for rights" "$(kube_status agg POST /apis/authorization.k8s.io/v1/subjectaccessreviews '{"spec":{"user":"alice","resourceAttributes":{"verb":"get","resource":"pods"}}}')" 201
 	is "but reads no secret, no config map, and writes nothing" "$(may /api/v1/secrets) $(may /api/v1/configmaps) $(kube_status agg POST /api/v1/namespaces/ceems/pods "$(pod_yaml x)")" "403 403 403"
+	# the component for devices: its role, and its patch, which the API server merges
+	objects rbac "$base/../devices/rbac.yaml"
+	is "the API server takes the role of the component for devices" "$(apply rbac)" ""
+	for f in rbac/*.json; do kube admin POST "/apis/rbac.authorization.k8s.io/v1/clusterrole$(grep -q ClusterRoleBinding "$f" && echo bindings || echo s)" "@$f" >/dev/null; done
+	as_node() { kube_status admin "$@" -H 'Impersonate-User: system:serviceaccount:ceems:ceems-node'; }
+	wait_for 20 eval '[ "$(as_node GET /api/v1/pods)" = 200 ]'
+	is "with it ceems-k8s reads pods and slices, no secret and no claim, and writes no slice" \
+		"$(as_node GET /apis/resource.k8s.io/v1/resourceslices) $(as_node GET /api/v1/secrets) $(as_node GET /apis/resource.k8s.io/v1/resourceclaims) $(as_node POST /apis/resource.k8s.io/v1/resourceslices '{}')" "200 403 403 403"
+	objects patch "$base/../devices/node.yaml"
+	kube admin POST /apis/apps/v1/namespaces/ceems/daemonsets "@$(grep -l '"kind": "DaemonSet"' base/*.json)" >/dev/null
+	KUBE_PATCH=application/strategic-merge-patch+json
+	kube admin PATCH '/apis/apps/v1/namespaces/ceems/daemonsets/ceems-node?fieldValidation=Strict' @patch/00.json >merged.json
+	unset KUBE_PATCH
+	is "the component gives a token and kubelet's socket to ceems-k8s alone, read-only" \
+		"$(jq -c '[.spec.template.spec.containers[] | {name, m: [.volumeMounts[] | select(.name == "account" or .name == "pod-resources") | .name, .readOnly]} | select(.m != [])]' merged.json)" \
+		'[{"name":"ceems-k8s","m":["pod-resources",true,"account",true]}]'
+	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[9,4]"
 	if command -v helm >/dev/null; then
 		helm template ceems "$chart" --namespace ceems >chart.yaml 2>helm.err || sed 's/^/# /' helm.err
 		objects chart chart.yaml
 		is "the API server takes each object of the chart" "$(apply chart)" ""
-		is "which are those of the base" "$(cat chart/*.json | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)" "$(for f in base/*.json; do grep -q '"kind": "Namespace"' "$f" || cat "$f"; done | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)"
+		helm template ceems "$chart" --namespace ceems --set node.devices=true >with.yaml 2>>helm.err || sed 's/^/# /' helm.err
+		objects with with.yaml
+		is "and those for devices" "$(apply with)" ""
+		is "without which they are those of the base" "$(cat chart/*.json | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)" "$(for f in base/*.json; do grep -q '"kind": "Namespace"' "$f" || cat "$f"; done | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)"
 	else
 		skip "the API server takes each object of the chart" "helm is not installed"
 	fi
