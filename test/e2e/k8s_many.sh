@@ -36,6 +36,7 @@ clusters: [{name: k, cluster: {server: "http://127.0.0.1:$api_port/"}}]
 users: [{name: u, user: {tokenFile: token}}]
 preferences: {}
 END
+chmod 600 kubeconfig
 echo first-token >token
 ok "the stand-ins are up" wait_for 20 [ -S hang.sock -a -S garbage.sock ]
 "$k8s" --path.rundir="$run" --path.cgroupfs="$cg" --k8s.refresh=500ms --k8s.node-name=n1 --k8s.kubeconfig.file="$SCRATCH/kubeconfig" \
