@@ -110,7 +110,8 @@ static int check_status(const char *path, unsigned status, struct err *err)
 static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect,
 			    struct err *err)
 {
-	static const char ready[] = "/-/ready", build[] = "/api/v1/status/buildinfo";
+	static const char ready[] = "/-/ready", build[] = "/api/v1/status/buildinfo",
+			  query[] = "/api/v1/query?query=1";
 	auto_http_response struct http_response r = {.status = 0};
 	int rc = ask_backend(a, ready, &r, err);
 
@@ -125,7 +126,11 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 		return good ? 0 : rc;
 	if (r.status == 200)
 		*ret_dialect = read_dialect(&r, a->s->p.promql_flags);
-	return good ? 0 : check_status(build, r.status, err);
+	if (good || r.status != 404)
+		return good ? 0 : check_status(build, r.status, err);
+	/* or both, as Cortex does by default */
+	rc = ask_backend(a, query, &r, err);
+	return rc < 0 ? rc : check_status(query, r.status, err);
 }
 
 static int check_backend(struct backend_server *s, const char *user_agent,

@@ -10,9 +10,9 @@
 /*
  * Health checks: threads check each server periodically, and at once when a request to
  * it failed. Prometheus-like servers by /-/ready and by their build info, which also
- * has the dialect; Pyroscope by /ready. Each check makes its own connection with the
- * configured credentials and has a time limit; a slow server does not delay other
- * checks as long as there are free threads. Changes are logged once.
+ * has the dialect, else by a query; Pyroscope by /ready. Each check makes its own
+ * connection with the configured credentials and has a time limit; a slow server does
+ * not delay other checks as long as there are free threads. Changes are logged once.
  */
 
 struct health;

@@ -18,13 +18,13 @@
 #define BUILD_3 "{\"status\":\"success\",\"data\":{\"version\":\"3.5.0\"}}"
 #define BUILD_2 "{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\"}}"
 
-/* A server that answers two paths, one connection after the other. */
+/* A server that answers three paths, one connection after the other. */
 struct server {
 	int fd;
 	uint16_t port;
 	pthread_t thread;
 	atomic_bool stop, silent;
-	atomic_uint ready, build_status, asked, build_asked;
+	atomic_uint ready, build_status, query_status, asked, build_asked;
 	_Atomic(const char *) build;
 	char head[4096]; /* of the last request */
 };
@@ -47,6 +47,8 @@ static void answer(struct server *s, int fd)
 	} else if (strncmp(s->head, "GET /base/-/ready ", 18) == 0 ||
 		   strncmp(s->head, "GET /base/ready ", 16) == 0) {
 		status = atomic_load(&s->ready);
+	} else if (strncmp(s->head, "GET /base/api/v1/query?query=1 ", 31) == 0) {
+		status = atomic_load(&s->query_status);
 	} else {
 		status = 404;
 	}
@@ -86,6 +88,7 @@ static void server_start(struct server *s)
 	memset(s, 0, sizeof(*s));
 	atomic_store(&s->ready, 200);
 	atomic_store(&s->build_status, 200);
+	atomic_store(&s->query_status, 404);
 	atomic_store(&s->build, BUILD_3);
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(s->fd >= 0);
@@ -197,6 +200,30 @@ static void what_is_like_prometheus_is_well_by_its_build_info(void **state)
 	server_stop(&s);
 }
 
+static void what_tells_no_build_info_is_well_by_a_query(void **state)
+{
+	struct server s;
+	int dialect;
+
+	(void)state;
+	server_start(&s);
+	struct backend *b = backend_of(&s, false);
+	atomic_store(&s.ready, 404);
+	atomic_store(&s.build_status, 404);
+	assert_int_equal(look(b, true, &dialect), -EPROTO);
+	atomic_store(&s.query_status, 200);
+	assert_int_equal(look(b, true, &dialect), 0);
+	assert_int_equal(dialect, -1);
+	atomic_store(&s.query_status, 401);
+	assert_int_equal(look(b, true, &dialect), -EPROTO);
+	/* one that denies its build info is not asked */
+	atomic_store(&s.query_status, 200);
+	atomic_store(&s.build_status, 403);
+	assert_int_equal(look(b, true, &dialect), -EPROTO);
+	backend_unref(b);
+	server_stop(&s);
+}
+
 static void pyroscope_is_asked_by_its_own_path(void **state)
 {
 	struct server s;
@@ -286,6 +313,7 @@ int main(void)
 			a_prometheus_that_is_ready_is_well_and_says_its_dialect),
 		cmocka_unit_test(one_that_is_not_ready_is_ill),
 		cmocka_unit_test(what_is_like_prometheus_is_well_by_its_build_info),
+		cmocka_unit_test(what_tells_no_build_info_is_well_by_a_query),
 		cmocka_unit_test(pyroscope_is_asked_by_its_own_path),
 		cmocka_unit_test(one_that_says_nothing_is_ill_in_time),
 		cmocka_unit_test(threads_find_who_went_and_who_came_back),
