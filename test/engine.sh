@@ -1,45 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests that have data in a server of time series behind ceems_lb: which one is
-# ENGINE (prometheus; victoria-metrics, thanos), as a program of that name in PATH.
+# ENGINE (prometheus; victoria-metrics, thanos, cortex), as a program of that name in PATH. All but Prometheus are asked below a
+# path or as a tenant, as sites have them.
 ENGINE=${ENGINE:-prometheus}
 need_engine() {
 	local p
 	for p in prometheus promtool "$ENGINE"; do command -v "$p" >/dev/null || skip_all "$p is not installed"; done
 }
-engine_up() { curl -sf -o /dev/null "http://127.0.0.1:$prom_port/$1"; }
-# engine_begin FILE: a server with the samples of a file in OpenMetrics' format, at $prom_port; false: it does not start
+engine_up() { curl -sf -o /dev/null "http://127.0.0.1:$engine_port/$1"; }
+# engine_begin FILE: a server with the samples of a file in OpenMetrics' format, which ceems_lb reaches by `web: {$engine_web}`;
+# false: it does not start
 engine_begin() {
-	local store_port grpc
-	if [ "$ENGINE" != victoria-metrics ]; then
-		promtool tsdb create-blocks-from openmetrics "$1" tsdb >/dev/null 2>&1 || return 1
-		echo 'global: {external_labels: {replica: a}}' >prometheus.yml
-		store_port=$(free_port)
-		prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
-			--web.listen-address="127.0.0.1:$store_port" >prom.log 2>&1 </dev/null &
-		started $!
-		prom_port=$store_port
-		wait_for 20 engine_up -/ready || return 1
-	fi
+	engine_port=$(free_port) engine_path='' engine_tenant=''
 	case $ENGINE in
-	victoria-metrics)
-		prom_port=$(free_port)
-		victoria-metrics -httpListenAddr="127.0.0.1:$prom_port" -storageDataPath=vm -retentionPeriod=10y -search.latencyOffset=0s -search.maxQueryLen=1MB >vm.log 2>&1 </dev/null &
-		started $!
-		wait_for 20 engine_up health || return 1
-		# its reader of Prometheus' text wants milliseconds
-		awk '/^#/ { next } { printf "%s %s %.0f\n", $1, $2, $3 * 1000 }' "$1" | curl -sf -m 60 --data-binary @- "http://127.0.0.1:$prom_port/api/v1/import/prometheus" || return 1
-		curl -sf -o /dev/null "http://127.0.0.1:$prom_port/internal/force_flush"
-		;;
-	thanos)
-		grpc=$(free_port)
-		thanos sidecar --prometheus.url="http://127.0.0.1:$store_port" --tsdb.path=tsdb --grpc-address="127.0.0.1:$grpc" --http-address="127.0.0.1:$(free_port)" >sidecar.log 2>&1 </dev/null &
-		started $!
-		prom_port=$(free_port)
-		thanos query --endpoint="127.0.0.1:$grpc" --query.replica-label=replica --grpc-address="127.0.0.1:$(free_port)" --http-address="127.0.0.1:$prom_port" >query.log 2>&1 </dev/null &
-		started $!
-		wait_for 30 engine_up -/ready || return 1
-		wait_for 30 engine_has_data
-		;;
-	esac
+	prometheus) prometheus_begin "$1" '' ;;
+	victoria-metrics) engine_path=/select/0/prometheus && victoria_begin "$1" ;; # as its cluster's
+	thanos) engine_tenant=THANOS-TENANT && thanos_begin "$1" ;;
+	cortex) engine_path=/prometheus engine_tenant=X-Scope-OrgID && cortex_begin "$1" ;;
+	esac || return 1
+	engine_web="url: \"http://127.0.0.1:$engine_port$engine_path\"${engine_tenant:+, http_headers: {$engine_tenant: {values: [site]\}\}}"
 }
-engine_has_data() { curl -sf "http://127.0.0.1:$prom_port/api/v1/labels" | grep -q uuid; }
+prometheus_begin() { # FILE LABELS
+	promtool tsdb create-blocks-from openmetrics "$1" tsdb >/dev/null 2>&1 || return 1
+	echo "global: {external_labels: {$2}}" >prometheus.yml
+	prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
+		--web.listen-address="127.0.0.1:$engine_port" >prom.log 2>&1 </dev/null &
+	started $!
+	wait_for 20 engine_up -/ready
+}
+victoria_begin() { # FILE
+	victoria-metrics -httpListenAddr="127.0.0.1:$engine_port" -http.pathPrefix="$engine_path" -storageDataPath=vm -retentionPeriod=10y -search.latencyOffset=0s \
+		-search.maxQueryLen=1MB >vm.log 2>&1 </dev/null &
+	started $!
+	wait_for 20 engine_up "${engine_path#/}/health" || return 1
+	# its reader of Prometheus' text wants milliseconds
+	awk '/^#/ { next } { printf "%s %s %.0f\n", $1, $2, $3 * 1000 }' "$1" | curl -sf -m 60 --data-binary @- "http://127.0.0.1:$engine_port$engine_path/api/v1/import/prometheus" || return 1
+	curl -sf -o /dev/null "http://127.0.0.1:$engine_port$engine_path/internal/force_flush"
+}
+thanos_begin() { # FILE: with a querier that lets each tenant read its own series alone
+	local store grpc
+	prometheus_begin "$1" 'replica: a, tenant_id: site' || return 1
+	store=$engine_port grpc=$(free_port) engine_port=$(free_port)
+	thanos sidecar --prometheus.url="http://127.0.0.1:$store" --tsdb.path=tsdb --grpc-address="127.0.0.1:$grpc" --http-address="127.0.0.1:$(free_port)" >sidecar.log 2>&1 </dev/null &
+	started $!
+	thanos query --endpoint="127.0.0.1:$grpc" --query.replica-label=replica --query.enforce-tenancy --grpc-address="127.0.0.1:$(free_port)" \
+		--http-address="127.0.0.1:$engine_port" >query.log 2>&1 </dev/null &
+	started $!
+	wait_for 30 engine_up -/ready && wait_for 30 engine_has_data
+}
+cortex_begin() { # FILE: all its parts in one process
+	local ring rings=()
+	for ring in distributor.ring ring compactor.ring ruler.ring store-gateway.sharding-ring alertmanager.sharding-ring; do rings+=("-$ring.store=inmemory"); done
+	cortex "${rings[@]}" -distributor.replication-factor=1 -ingester.lifecycler.addr=127.0.0.1 -ingester.min-ready-duration=0s \
+		-server.http-listen-address=127.0.0.1 -server.http-listen-port="$engine_port" -server.grpc-listen-address=127.0.0.1 -server.grpc-listen-port="$(free_port)" \
+		-blocks-storage.backend=filesystem -blocks-storage.filesystem.dir=cortex/blocks -blocks-storage.tsdb.dir=cortex/tsdb -blocks-storage.bucket-store.sync-dir=cortex/sync \
+		-compactor.data-dir=cortex/compactor -ruler-storage.backend=local -ruler-storage.local.directory=cortex/rules -ruler.rule-path=cortex/rule \
+		>cortex.log 2>&1 </dev/null &
+	started $!
+	wait_for 60 engine_up ready || return 1
+	"$TOP/test/fake/remote_write.py" "$1" "http://127.0.0.1:$engine_port/api/v1/push" X-Scope-OrgID=site && wait_for 30 engine_has_data
+}
+# engine_has_data [TENANT]: whether that tenant (site) has series
+engine_has_data() { curl -sf ${engine_tenant:+-H "$engine_tenant: ${1:-site}"} "http://127.0.0.1:$engine_port$engine_path/api/v1/labels" | grep -q uuid; }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests of who may read what through a load balancer: a real aggregator on a real Postgres
 # that knows jobs of alice, bob and carol in two clusters (test/e2e/lb_seed.sql), a real Prometheus (or another ENGINE, test/engine.sh) with a metric of
-# them, and a configuration of ceems_lb over both. Sets end, port numbers, lb, agg and munge.
+# them, and a configuration of ceems_lb over both. Sets end, agg_port, lb, agg and munge.
 . "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/engine.sh"
@@ -38,6 +38,7 @@ awk -v to="$end" 'BEGIN {
 	}
 	print "# EOF" }' >data.om
 engine_begin data.om || { ok "data in a server of time series" false; tap_done; }
+[ -z "$engine_tenant" ] || is "its data is one tenant's" "$(engine_has_data && echo site) $(engine_has_data another && echo another)" "site "
 
 config() { # more of ceems_lb, how it proves itself to the aggregator
 	cat >lb.yaml <<-END
@@ -47,8 +48,8 @@ config() { # more of ceems_lb, how it proves itself to the aggregator
 		  cluster_label: ceems_id
 		  $1
 		  backends:
-		    - {id: alpha, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
-		    - {id: beta, tsdb: [{web: {url: "http://127.0.0.1:$prom_port"}}]}
+		    - {id: alpha, tsdb: [{web: {$engine_web}}]}
+		    - {id: beta, tsdb: [{web: {$engine_web}}]}
 		ceems_api_server:
 		  web: {url: "http://127.0.0.1:$agg_port", ${2:-basic_auth: {username: lb, password: correct horse\}}}
 	END

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Who may read what (lb_owned.sh, as it is) with other servers than Prometheus behind ceems_lb: VictoriaMetrics and Thanos, built
-# here from their Go modules. MetricsQL is refused, or proved by name like PromQL.
+# Who may read what (lb_owned.sh, as it is) with other servers than Prometheus behind ceems_lb: VictoriaMetrics below a path,
+# Thanos and Cortex as a tenant, built here from their Go modules. MetricsQL is refused, or proved by name like PromQL.
 # timeout 3600
 . "$(dirname "$0")/../tap.sh"
-for engine in victoria-metrics thanos; do
+for engine in victoria-metrics thanos cortex; do
 	dir=$(test/rig/engine make $engine 2>"$SCRATCH/said") || { skip "$engine" "$dir"; continue; }
 	PATH=$dir:$PATH ENGINE=$engine timeout 900 bash test/e2e/lb_owned.sh >"$SCRATCH/$engine" 2>&1
 	grep -E '^not ok|^#' "$SCRATCH/$engine" | sed 's/^/# /'

@@ -23,6 +23,7 @@ refused() { [ "$(code "$1" "$M{uuid=\"$2\"}")" = 403 ]; }
 
 # ---- rights end, jobs begin
 is "a user reads her own, and not another's" "$(value alice "$M{uuid=\"101\"}") $(code alice "$M{uuid=\"102\"}")" "1 403"
+[ -z "$engine_tenant" ] || is "whatever tenant she names" "$(as alice /api/v1/query -H "$engine_tenant: another" --data-urlencode "query=$M{uuid=\"101\"}" | jq -r '.data.result[].value[1]')" 1
 psql_do -c "UPDATE unit SET person = (SELECT p.id FROM person p WHERE p.name = 'bob' AND p.cluster = unit.cluster) WHERE uuid = '101' AND cluster = 1"
 ok "a right that was taken away ends" within 20 refused alice 101
 ok "and whose it is now reads it" within 20 reads bob 101

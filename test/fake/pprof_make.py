@@ -8,21 +8,8 @@ PERIOD_NS 0: of blocked threads, for so many nanoseconds. LABEL: one that each s
 import gzip
 import sys
 
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def block(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
+sys.dont_write_bytecode = True
+from protobuf_out import block, number, varint
 
 time_ns, duration_ns, period_ns = map(int, sys.argv[1:4])
 texts, index = [""], {"": 0}
