@@ -18,7 +18,7 @@
 TEST_BINARIES := $(addprefix $(BUILD)/test/,$(TESTS))
 FUZZ_REPLAYS := $(addsuffix _replay,$(addprefix $(BUILD)/fuzz/,$(FUZZERS)))
 
-.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop demo-libvirt demo-libvirt-stop demo-k8s demo-k8s-stop tests
+.PHONY: deps check check-more check-unit check-root check-device check-long bench demo demo-stop demo-libvirt demo-libvirt-stop demo-k8s demo-k8s-stop tests unit-tests
 deps:
 	@mk/deps check
 
@@ -28,7 +28,8 @@ ifeq ($(HAVE_CMOCKA),)
 $(error check-unit: cmocka is missing: apt-get install libcmocka-dev, or mk/deps check for all that tests need)
 endif
 endif
-tests: all $(TEST_BINARIES) $(FUZZ_REPLAYS)
+unit-tests: $(TEST_BINARIES)
+tests: all unit-tests $(FUZZ_REPLAYS)
 
 # deps may install what the probes at the top of this make looked for, so start afresh; the
 # build uses all processors unless -j says otherwise, and makes of tests have their own. QUICK counts
