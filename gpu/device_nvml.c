@@ -129,6 +129,37 @@ static void take_xids(struct device *d)
 			       atomic_load(&v->xid_last));
 }
 
+/* Of a superchip: what its energy counter counts. */
+static void look_at_module(struct device *d)
+{
+	static const char *const says[] = {
+		[MODULE_COUNTER_GPU] = "the GPU's alone",
+		[MODULE_COUNTER_MODULE] =
+			"the whole module's: what its processor takes is in it, too",
+		[MODULE_COUNTER_NEITHER] = "neither clearly the GPU's nor the module's",
+	};
+	struct device_nvml *v = d->more;
+	const struct child_gpu *m = &d->out.m;
+	uint64_t gpu_uw, module_uw;
+
+	if (v->module_told || !m->head.count)
+		return;
+	if (nvml_module_power(d->nvml, d->handle, &gpu_uw, &module_uw, NULL) < 0) {
+		v->module_told = !v->module.readings;
+		return;
+	}
+	enum module_counter is =
+		module_check_add(&v->module, m->points[m->head.count - 1].at_ns,
+				 m->points[m->head.count - 1].uj, gpu_uw, module_uw);
+	if (is == MODULE_COUNTER_OPEN)
+		return;
+	v->module_told = true;
+	log_info("%s: is on a module with a processor: its energy counter is %s (GPU "
+		 "%.0f W, module %.0f W)",
+		 m->uuid, says[is], module_check_watts(&v->module, v->module.gpu_uw),
+		 module_check_watts(&v->module, v->module.module_uw));
+}
+
 int device_nvml_read(struct device *d, struct err *err)
 {
 	struct device_nvml *v = d->more;
@@ -150,6 +181,7 @@ int device_nvml_read(struct device *d, struct err *err)
 	if (rc == 0)
 		rc = only_loss(nvml_list_vgpus(d->nvml, d->handle, &v->vgpus, err));
 	take_xids(d);
+	look_at_module(d);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu/module_check.h"
 #include "gpu/nvml.h"
 #include "lib/err.h"
 #include "lib/periodic.h"
@@ -22,6 +23,8 @@ struct device_nvml {
 	struct nvml_processes processes;
 	struct nvml_vgpus vgpus;
 	bool hosts_vgpus; /* it had one */
+	struct module_check module;
+	bool module_told; /* or there is none */
 	bool divided, layout_known;
 	uint32_t instance_count, slices;
 	struct nvml_instance instance[CHILD_GPU_INSTANCES_MAX];

@@ -18,6 +18,7 @@
 #include "gpu/device.h"
 #include "gpu/kernel_device.h"
 #include "gpu/kfd.h"
+#include "gpu/nvidia_files.h"
 #include "gpu/options.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -35,6 +36,7 @@ struct gpu_program {
 	struct device *devices;
 	struct kernel_device *kernel_devices;
 	uint32_t count, left_out;
+	int procfd, devfd; /* -1: not there */
 	struct device_watch watch;
 };
 
@@ -117,6 +119,20 @@ static int open_nvml_device(struct gpu_program *g, uint32_t index, struct err *e
 	return rc;
 }
 
+/* The library leaves out what it may not read, without a word. */
+static void look_at_monitoring(const struct gpu_program *g)
+{
+	struct err err = {""};
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (!g->devices[i].out.m.mig)
+			continue;
+		if (!nvidia_may_monitor(g->procfd, g->devfd, &err))
+			log_warn("%s", err.text);
+		return;
+	}
+}
+
 static void open_nvml_devices(struct gpu_program *g, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -128,6 +144,7 @@ static void open_nvml_devices(struct gpu_program *g, uint32_t count)
 			g->count++;
 		}
 	}
+	look_at_monitoring(g);
 }
 
 /* Those of AMD and Intel, numbered from base on */
@@ -155,6 +172,8 @@ static int count_nvml_devices(struct gpu_program *g, bool is_needed, uint32_t *r
 
 	if (rc == 0)
 		rc = nvml_count(g->nvml, ret, err);
+	if (rc < 0 && rc != -ENOENT)
+		rc = nvidia_files_explain(g->procfd, g->devfd, rc, err);
 	if (rc < 0 && !is_needed) {
 		log_debug("%s: AMD's and Intel's devices are read without it",
 			  err->text);
@@ -166,10 +185,12 @@ static int count_nvml_devices(struct gpu_program *g, bool is_needed, uint32_t *r
 static int open_devices(struct gpu_program *g, struct err *err)
 {
 	auto_free struct drm_gpus *found = calloc(1, sizeof(*found));
-	auto_close int procfd = fs_opendir_at(AT_FDCWD, g->options.path_procfs, NULL);
 	int sysfd = fs_opendir_at(AT_FDCWD, g->options.path_sysfs, NULL);
-	uint32_t count = 0, base = procfd >= 0 ? drm_gpus_base(procfd) : 0;
+	uint32_t count = 0, base;
 
+	g->procfd = fs_opendir_at(AT_FDCWD, g->options.path_procfs, NULL);
+	g->devfd = fs_opendir_at(AT_FDCWD, g->options.path_devfs, NULL);
+	base = g->procfd >= 0 ? drm_gpus_base(g->procfd) : 0;
 	if (!found)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (sysfd >= 0)

@@ -39,6 +39,11 @@ int nvml_energy(struct nvml *n, nvml_device d, uint64_t *ret_uj, struct err *err
 /* m->value and m->have. Values that the device does not have are left out. */
 int nvml_read(struct nvml *n, nvml_device d, struct child_gpu *m, struct err *err);
 
+/* Power now of the GPU and of the module that it is on with a processor. -EOPNOTSUPP:
+ * it is on none. */
+int nvml_module_power(struct nvml *n, nvml_device d, uint64_t *ret_gpu_uw,
+		      uint64_t *ret_module_uw, struct err *err);
+
 /* The time in which a kernel ran, by the driver's own samples. {0} is valid. */
 struct nvml_busy {
 	unsigned long long last_us; /* of the newest sample, by the host's clock */

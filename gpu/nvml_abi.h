@@ -118,6 +118,8 @@ struct nvml_field {
 #define NVML_FIELD_POWER_NOW 186 /* mW */
 #define NVML_FIELD_PCIE_TX 197   /* bytes */
 #define NVML_FIELD_PCIE_RX 198
+#define NVML_SCOPE_GPU 0u    /* NVML_POWER_SCOPE_GPU */
+#define NVML_SCOPE_MODULE 1u /* NVML_POWER_SCOPE_MODULE: GPU, processor, memory */
 #define NVML_SCOPE_ALL 0xffffffffu
 
 #define NVML_SAMPLES_BUSY 1 /* nvmlSamplingType_t: percent */

@@ -165,6 +165,32 @@ static bool take_number(const struct nvml_field *f, uint64_t *ret)
 	}
 }
 
+int nvml_module_power(struct nvml *n, nvml_device d, uint64_t *ret_gpu_uw,
+		      uint64_t *ret_module_uw, struct err *err)
+{
+	struct nvml_field f[2] = {
+		{.id = NVML_FIELD_POWER_NOW, .scope = NVML_SCOPE_GPU},
+		{.id = NVML_FIELD_POWER_NOW, .scope = NVML_SCOPE_MODULE},
+	};
+	uint64_t mw[2];
+
+	if (!n->fields)
+		return err_set(err, -EOPNOTSUPP, "this release tells no fields");
+	f[0].rc = f[1].rc = NVML_ERROR_UNKNOWN;
+	int rc = n->fields(d, 2, f);
+	for (size_t i = 0; i < 2; i++) {
+		if (rc == NVML_SUCCESS)
+			rc = f[i].rc;
+		if (rc != NVML_SUCCESS)
+			return nvml_fail(n, rc, "power of the module", err);
+		if (!take_number(&f[i], &mw[i]) || mw[i] > UINT32_MAX)
+			return err_set(err, -EBADMSG, "power of the module: no number");
+	}
+	*ret_gpu_uw = mw[0] * 1000;
+	*ret_module_uw = mw[1] * 1000;
+	return mw[1] ? 0 : err_set(err, -EOPNOTSUPP, "there is no module");
+}
+
 /* Fields of their own numbers, all in one call. An older driver answers to those that
  * it does not know with an error of theirs. */
 static int read_fields(struct nvml *n, nvml_device d, struct child_gpu *m,

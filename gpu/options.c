@@ -19,6 +19,8 @@ const struct conf_opt gpu_options[] = {
 	    "Where sysfs is mounted, which tells of AMD's and Intel's devices."),
 	ROW("path.procfs", CONF_STRING, path_procfs, "/proc",
 	    "Where procfs is mounted."),
+	ROW("path.devfs", CONF_STRING, path_devfs, "/dev", "Where device files are.",
+	    .flags = CONF_HIDDEN),
 	ROW("gpu.lock", CONF_STRING, lock_path, "",
 	    "The file that is locked while the driver is used.", .flags = CONF_HIDDEN),
 	ROW("gpu.period", CONF_DURATION, period_ms, "100ms",

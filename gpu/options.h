@@ -13,7 +13,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	uint64_t link_fd;
 	bool once;
-	char *nvml_path, *lock_path, *path_sysfs, *path_procfs;
+	char *nvml_path, *lock_path, *path_sysfs, *path_procfs, *path_devfs;
 	uint64_t period_ms;
 	int accounting; /* 1: switch it on */
 };

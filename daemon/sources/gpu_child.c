@@ -39,13 +39,14 @@ static int fill_gpu_args(const struct options *o, int rundirfd, gid_t gid,
 {
 	auto_buf struct buf nvml = BUF_INIT, period = BUF_INIT, level = BUF_INIT,
 			    lock = BUF_INIT, accounting = BUF_INIT, sysfs = BUF_INIT,
-			    procfs = BUF_INIT;
+			    procfs = BUF_INIT, devfs = BUF_INIT;
 
 	buf_printf(&nvml, "--gpu.nvml=%s", o->gpu_nvml);
 	buf_printf(&period, "--gpu.period=%" PRIu64 "ms", o->gpu_period_ms);
 	buf_printf(&level, "--log.level=%s", program_log_levels[o->log_level]);
 	buf_printf(&sysfs, "--path.sysfs=%s", o->path_sysfs);
 	buf_printf(&procfs, "--path.procfs=%s", o->path_procfs);
+	buf_printf(&devfs, "--path.devfs=%s", o->path_devfs);
 	buf_printf(&accounting, "--gpu.accounting=%s",
 		   o->gpu_accounting ? "enable" : "leave");
 	int rc = add_child_arg(ret, &nvml);
@@ -55,6 +56,8 @@ static int fill_gpu_args(const struct options *o, int rundirfd, gid_t gid,
 		rc = add_child_arg(ret, &sysfs);
 	if (rc == 0)
 		rc = add_child_arg(ret, &procfs);
+	if (rc == 0)
+		rc = add_child_arg(ret, &devfs);
 	if (rc == 0)
 		rc = add_child_arg(ret, &period);
 	if (rc == 0)

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/../gpu.sh"
 
-gpu_machine 'device 0 300 busy=40 used=1000' 'device 1 100'
+gpu_machine 'device 0 300 busy=40 used=1000' 'device 1 100 module=400'
 mkdir "$SCRATCH/cgroup"
 port=$(free_port) || exit 1
 url=http://127.0.0.1:$port
@@ -45,6 +45,9 @@ sums() { # the domain adds up, to the microjoule
 		END { exit !(all > 0 && all == parts) }' "$SCRATCH/body"
 }
 ok "the node's energy has a domain gpu, and it adds up" wait_for 20 sums
+
+ok "of one on a module with a processor it is said what its counter counts" wait_for 60 said "000000000001: is on a module with a processor: its energy counter is the GPU.s alone (GPU 101 W, module 400 W)"
+is "of no other" "$(grep -c "on a module" "$SCRATCH/log")" 1
 
 # killed
 was=$(joules)
@@ -145,6 +148,23 @@ is "of two devices with one UUID the first is read, and none without a UUID" "$(
 like "each that is left out is named" "$(grep -o 'device [0-9]: [^"]*' "$SCRATCH/once.log" | paste -sd'|')" \
 	'^device 1: another one has its UUID, too: GPU-.*: it is not read\|device 2: device 2 has no UUID: it is not read$'
 
+# ---- files that the library needs and that nobody makes for it
+mkdir -p "$SCRATCH/proc/driver/nvidia/capabilities/mig" "$SCRATCH/dev/nvidia-caps"
+echo "NVRM version" >"$SCRATCH/proc/driver/nvidia/version"
+printf 'DeviceFileMinor: 2\nDeviceFileMode: 256\nDeviceFileModify: 1\n' >"$SCRATCH/proc/driver/nvidia/capabilities/mig/monitor"
+chmod -R a+rX "$SCRATCH/proc" "$SCRATCH/dev"
+once() { timeout 60 "$BUILD/ceems-gpu" --once "${GPU_ARGS[1]}" --path.procfs="$SCRATCH/proc" --path.devfs="$SCRATCH/dev" 2>&1; }
+gpu_machine 'init 9'
+like "device files that are not there are named" "$(once)" 'nvmlInit: .*: /dev/nvidiactl is not there, .*NoNewPrivileges.*nvidia-modprobe -u -c 0'
+: >"$SCRATCH/dev/nvidiactl"
+is "and only then" "$(once | grep -c nvidiactl)" 0
+gpu_machine 'device 0 100 mig gpm' 'instance 0 1 0 1 60 100'
+like "so is the right to monitor instances" "$(once)" '/dev/nvidia-caps/nvidia-cap2 \(mig/monitor\): .*let the service.s user read it'
+: >"$SCRATCH/dev/nvidia-caps/nvidia-cap2"
+is "which is not asked for where it is there" "$(once | grep -c mig/monitor)" 0
+gpu_machine 'device 0 100'
+rm "$SCRATCH/dev/nvidia-caps/nvidia-cap2"
+is "nor without instances" "$(once | grep -c mig/monitor)" 0
 like "a library that is not there is named" "$(timeout 60 "$BUILD/ceems-gpu" --once --gpu.nvml="$SCRATCH/libnvidia-ml.so.1" 2>&1)" \
 	'libnvidia-ml.so.1: cannot open shared object file'
 

@@ -13,6 +13,7 @@
  *					counter) mj=ADD lost mig gpm accounting
  *					busy=PERCENT refresh=MS used=MIB xid=NUMBER
  *					uuid=INDEX (of another one) nameless
+ *					module=WATTS (it is on one with a processor)
  *	instance INDEX GI CI SLICES BUSY MIB [CI_SLICES]	of a divided one
  *	process INDEX PID BUSY MIB GI		on a device; GI: on a whole one 0
  *	vgpu INDEX ID GI BUSY MIB SIZE_MIB VM	on a device; VM: a UUID, or a number
@@ -58,6 +59,8 @@ static void read_word(struct fake_device *d, const char *word)
 		d->busy = (unsigned int)v;
 	else if (strncmp(word, "refresh=", 8) == 0)
 		d->refresh_ms = v;
+	else if (strncmp(word, "module=", 7) == 0)
+		d->module_watts = (unsigned int)v;
 	else if (strncmp(word, "used=", 5) == 0)
 		d->used_mib = v;
 	else if (strcmp(word, "dead") == 0)

@@ -37,8 +37,9 @@ struct fake_device {
 	int there, error, dead, lost, mig, gpm, accounting;
 	unsigned long long milliwatts, add_mj, refresh_ms, used_mib;
 	unsigned int busy, hang_s, xid;
-	unsigned int uuid; /* another one's number plus 1; 0: its own */
-	int nameless;      /* it has no UUID */
+	unsigned int module_watts; /* of the module that it is on; 0: none */
+	unsigned int uuid;         /* another one's number plus 1; 0: its own */
+	int nameless;              /* it has no UUID */
 	unsigned int instance_count, process_count, vgpu_count;
 	struct fake_instance instance[INSTANCES];
 	struct fake_process process[PROCESSES];

@@ -163,7 +163,10 @@ EXPORT int nvmlDeviceGetFieldValues(void *handle, int count, struct field *f)
 			break;
 		case 186:
 			f[i].type = 1;
-			f[i].value = d.milliwatts + 1000;
+			f[i].value = f[i].scope == 1 ? d.module_watts * 1000ull
+						     : d.milliwatts + 1000;
+			if (f[i].scope > 1 || (f[i].scope == 1 && !d.module_watts))
+				f[i].rc = NOT_SUPPORTED;
 			break;
 		case 197:
 		case 198:

@@ -384,6 +384,8 @@ TESTS += gpu_weights_test
 gpu_weights_test_LIBS := libticker libnode libsources libdaemon libconf libbase
 gpu_weights_test_PKGS := yaml-0.1
 gpu_weights_test_LDFLAGS := -Wl,--wrap=child_link_get
+TESTS += module_check_test
+module_check_test_LIBS := libgpu libbase
 TESTS += refresh_test
 refresh_test_LIBS := libgpu libbase
 TESTS += nvml_test
