@@ -523,7 +523,10 @@ static void read_unit_values(struct slurm *s, uint32_t i, const struct unit *uni
 		return;
 	}
 	set_counters(v, &totals, out);
-	const struct unit_gpu_sums *gpus = &unit_gpu_use(s->units, i)->live;
+	const struct unit_gpu_use *use = unit_gpu_use(s->units, i);
+	const struct unit_gpu_sums *gpus = &use->live;
+	if (use->memory_peak_kib)
+		unit_values_set(out, COL_GPU_MEMORY_PEAK, use->memory_peak_kib * 1024);
 	if (!gpus->busy_of_ns)
 		return;
 	unit_values_set(out, COL_GPU_OBSERVED, gpus->busy_of_ns);

@@ -124,6 +124,11 @@ static const struct export_column unit_columns[UNIT_COLUMNS] = {
 			   "Time in which no kernel ran on devices that the unit holds "
 			   "as a whole, each counted"},
 			  NS},
+	[COL_GPU_MEMORY_PEAK] =
+		{{"ceems_compute_unit_gpu_memory_peak_bytes", PROM_GAUGE,
+		  "Most memory that was in use of the unit's devices at "
+		  "a reading, of all together"},
+		 0},
 	[COL_COLLECT_ERROR] = {{"ceems_compute_collect_error", PROM_GAUGE,
 				"1 for a unit whose control group could not be read at "
 				"this scrape; its other samples are missing"},

@@ -40,6 +40,7 @@ enum unit_column {
 	COL_GPU_OBSERVED, /* ns, as the next two */
 	COL_GPU_BUSY,
 	COL_GPU_IDLE,
+	COL_GPU_MEMORY_PEAK,
 	COL_COLLECT_ERROR,
 	UNIT_COLUMNS,
 };

@@ -49,6 +49,9 @@ ok "beside it one that does not" wait_for 60 is_running idles
 w=$(squeue -h -n works -o %A) i=$(squeue -h -n idles -o %A)
 counted() { scrape && [ "$(idle "$w")" = 0 ] && awk -v s="$(idle "$i")" 'BEGIN { exit !(s > 3) }'; }
 ok "the idle seconds of the one grow, of the other they are 0" wait_for 60 counted
+peak() { sed -n "s/^ceems_compute_unit_gpu_memory_peak_bytes{.*uuid=\"$1\".*} //p" "$SCRATCH/metrics"; }
+used() { sed -n "s/^ceems_compute_unit_gpu_memory_used_bytes{.*uuid=\"$1\".*} //p" "$SCRATCH/metrics"; }
+is "the most memory that was in use is known while it runs" "$(peak "$w")" "$(used "$w")"
 srun -J none true
 touch "$JOBS/works.go" "$JOBS/idles.go"
 wait $works $idles
