@@ -203,7 +203,10 @@ size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups
 size_t inhabited_list_all(const struct env *env, const struct record_cgroup *cgroups,
 			  uint32_t count, uint64_t *ret, size_t max, bool *ret_cut)
 {
-	struct inhabitant_search s = {.counts = list_anybody, .list = ret, .max = max};
+	struct inhabitant_search s = {.counts = list_anybody,
+				      .left = DIRECTORIES_MAX,
+				      .list = ret,
+				      .max = max};
 
 	(void)any_inhabited(env, cgroups, count, &s);
 	*ret_cut = s.cut || !s.left;

@@ -77,7 +77,8 @@ int profile_copy_drm(int process, uint32_t *ret_left_out, struct err *err)
 	auto_close int to = memfd_create("drm", MFD_CLOEXEC);
 
 	if (!fds || to < 0) {
-		int rc = errno == ENOENT ? -ESRCH : -errno;
+		/* -EACCES says that it is of no unit */
+		int rc = errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM : -errno;
 		if (!fds && folder >= 0)
 			close(folder);
 		return err_set(err, rc, "fd: %s", strerror(-rc));

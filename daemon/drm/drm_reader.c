@@ -145,26 +145,23 @@ static int await_opener(struct drm_reader *r, struct profile_reply *a, int *ret_
 		if (rc <= 0)
 			return rc < 0 ? -errno : -ETIMEDOUT;
 		ssize_t n = fd_pass_receive(r->link, a, sizeof(*a), fds, &count, 0);
-		bool is_own = n == sizeof(*a) && a->magic == PROFILE_REQUEST_MAGIC &&
-			      a->serial == r->serial && count <= 1;
-		if (is_own && count)
-			*ret_fd = fds[0];
-		while (!is_own && count)
+		bool is_whole = n == sizeof(*a) && a->magic == PROFILE_REQUEST_MAGIC;
+		if (is_whole && a->serial == r->serial && count == (a->rc == 0)) {
+			*ret_fd = count ? fds[0] : -1;
+			return 0;
+		}
+		while (count)
 			close(fds[--count]);
-		if (is_own)
-			return a->rc == 0 && !count ? -EPROTO : a->rc;
-		if (n == 0)
-			return -ENOTCONN;
-		if (n < 0)
-			return (int)n;
-		if (n == sizeof(*a) && a->serial == PROFILE_REQUEST_DIED)
+		if (n <= 0)
+			return n < 0 ? (int)n : -ENOTCONN;
+		if (is_whole && a->serial == PROFILE_REQUEST_DIED)
 			return -EPIPE;
 	}
 }
 
-/* The texts of a process's clients: their length. -ENODATA: it has none. */
-static ssize_t ask_about_process(struct drm_reader *r, uint32_t pid, char *texts,
-				 size_t size, uint32_t *ret_left_out)
+/* 0: a says what came of it. Errors: the opener does not answer. */
+static int ask_about_process(struct drm_reader *r, uint32_t pid,
+			     struct profile_reply *a, int *ret_fd)
 {
 	const struct profile_request q = {
 		.magic = PROFILE_REQUEST_MAGIC,
@@ -172,16 +169,9 @@ static ssize_t ask_about_process(struct drm_reader *r, uint32_t pid, char *texts
 		.serial = ++r->serial ? r->serial : ++r->serial,
 		.pid = pid,
 	};
-	struct profile_reply a;
-	auto_close int fd = -1;
-
 	int rc = fd_pass_send(r->link, &q, sizeof(q), NULL, 0, MSG_DONTWAIT);
-	if (rc == 0)
-		rc = await_opener(r, &a, &fd);
-	if (rc < 0)
-		return rc;
-	*ret_left_out = a.left_out;
-	return fs_pread(fd, texts, size);
+
+	return rc < 0 ? rc : await_opener(r, a, ret_fd);
 }
 
 static void take_drm_texts(struct drm_reader *r, const struct drm_owner *owner,
@@ -198,32 +188,38 @@ static void take_drm_texts(struct drm_reader *r, const struct drm_owner *owner,
 	}
 }
 
+/* The process is gone, has moved out of the unit, or has no client. */
+static bool is_told_nothing(int rc)
+{
+	return rc == -ENODATA || rc == -ESRCH || rc == -EACCES || rc == -ENOENT;
+}
+
 /* False: nobody answers any more in this round. */
 static bool ask_for_owner(struct drm_reader *r, struct drm_round *round,
 			  const struct drm_owner *owner, uint32_t pid)
 {
-	uint32_t left_out = 0;
-	ssize_t n = ask_about_process(r, pid, round->texts, sizeof(round->texts),
-				      &left_out);
+	struct profile_reply a = {.rc = 0};
+	auto_close int fd = -1;
+	int rc = ask_about_process(r, pid, &a, &fd);
+	bool is_answered = rc == 0;
 	uint64_t now_ns = r->env->boottime_ns();
 
-	/* gone, moved out of the unit, or without a client */
-	if (n == -ENODATA || n == -ESRCH || n == -EACCES || n == -ENOENT)
+	if (is_answered)
+		rc = a.rc;
+	ssize_t n = rc < 0 ? rc : fs_pread(fd, round->texts, sizeof(round->texts));
+	if (is_answered && is_told_nothing((int)n))
 		return true;
 	pthread_mutex_lock(&r->mutex);
 	if (n >= 0)
 		take_drm_texts(r, owner, round->texts, (size_t)n, now_ns);
-	else
-		r->left_out.refused++;
-	r->left_out.files += left_out;
+	r->left_out.refused += n < 0;
+	r->left_out.files += a.left_out;
 	pthread_mutex_unlock(&r->mutex);
-	if (n >= 0 && !left_out)
-		return true;
-	round->whole = false;
+	round->whole &= n >= 0 && !a.left_out;
 	if (n < 0)
 		(void)err_set(&round->err, (int)n, "process %u: %s", pid,
 			      strerror((int)-n));
-	return n >= 0 || n == -ETIMEDOUT || n == -EBUSY;
+	return is_answered;
 }
 
 /* False: there is no opener to ask. */

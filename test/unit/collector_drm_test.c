@@ -87,10 +87,18 @@ static int close_drm(void **state)
 	return 0;
 }
 
+static void tell_start(struct record *r)
+{
+	struct err err;
+
+	assert_int_equal(units_apply(n.env.units, r, pos++, r->boottime_ns,
+				     r->boottime_ns, &err),
+			 0);
+}
+
 static void start_step(const char *id, uint32_t step, uint64_t boottime_ns)
 {
 	struct record r;
-	struct err err;
 	char path[128];
 
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
@@ -101,8 +109,7 @@ static void start_step(const char *id, uint32_t step, uint64_t boottime_ns)
 	record_add_cgroup(&r, CGROUP_UNIFIED, path);
 	r.step = step;
 	r.boottime_ns = r.realtime_ns = boottime_ns;
-	assert_int_equal(
-		units_apply(n.env.units, &r, pos++, boottime_ns, boottime_ns, &err), 0);
+	tell_start(&r);
 }
 
 /* No scrape waits for the first round. */
@@ -144,6 +151,20 @@ static void of_units_that_were_there_before_only_what_comes_counts(void **state)
 	assert_non_null(strstr(n.text.data, "engine=\"render\"} 0\n"));
 }
 
+static void a_step_without_a_group_has_no_processes(void **state)
+{
+	struct record r;
+	(void)state;
+
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	r.boottime_ns = r.realtime_ns = 101 * NSEC_PER_SEC;
+	tell_start(&r);
+	collect_until_read();
+	assert_null(strstr(n.text.data, "uuid"));
+	assert_non_null(strstr(n.text.data, "what=\"processes\"} 0\n"));
+}
+
 static void an_opener_that_has_ended_is_an_error_after_a_while(void **state)
 {
 	(void)state;
@@ -175,6 +196,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			of_units_that_were_there_before_only_what_comes_counts,
 			open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(a_step_without_a_group_has_no_processes,
+						open_drm, close_drm),
 		cmocka_unit_test_setup_teardown(
 			an_opener_that_has_ended_is_an_error_after_a_while, open_drm,
 			close_drm),
