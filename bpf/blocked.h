@@ -123,15 +123,16 @@ static __always_inline void look_at_blocked(void *ctx, struct profile_control *c
 					    struct task_struct *task)
 {
 	__u32 thread = (__u32)task->pid, zero = 0;
-	struct blocked now = {.since_ns = bpf_ktime_get_ns(),
-			      .ran_ns = task->se.sum_exec_runtime};
 
 	if (!thread || (task->flags & PF_KTHREAD))
 		return;
 	struct cpu_state *state = find_blocked_state(task, c);
-	struct lot *of_cpu = bpf_map_lookup_elem(&cpu_lots, &zero);
+	struct lot *of_cpu = state ? bpf_map_lookup_elem(&cpu_lots, &zero) : NULL;
 	if (!state || !of_cpu)
 		return;
+	/* no clock is read for others */
+	struct blocked now = {.since_ns = bpf_ktime_get_ns(),
+			      .ran_ns = task->se.sum_exec_runtime};
 	/* Kernels were seen that did not call this at a few of a thousand switches:
 	 * what it has not run since it was blocked for. */
 	struct blocked *before = bpf_map_lookup_elem(&blocked_threads, &thread);

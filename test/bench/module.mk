@@ -6,6 +6,8 @@ BENCHES += srun
 BENCHES += prep
 # profiler: what sampling costs
 BENCHES += profiler
+# profiler_blocked: what it costs a switch that threads that block are looked at
+BENCHES += profiler_blocked
 # report: what --ceems-report adds to a step
 BENCHES += report
 ifeq ($(HAVE_SPANK),1)
