@@ -132,17 +132,36 @@ static void put_label_value(struct buf *out, const char *s)
 	}
 }
 
+static void put_prom_label(struct buf *out, const char *name, const char *value)
+{
+	buf_puts(out, name);
+	buf_put(out, "=\"", 2);
+	put_label_value(out, value);
+	buf_putc(out, '"');
+}
+
 void prom_render_labels(struct buf *out, const struct prom_label *labels, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		buf_putc(out, i ? ',' : '{');
-		buf_puts(out, labels[i].name);
-		buf_put(out, "=\"", 2);
-		put_label_value(out, labels[i].value);
-		buf_putc(out, '"');
+		put_prom_label(out, labels[i].name, labels[i].value);
 	}
 	if (n)
 		buf_putc(out, '}');
+}
+
+void prom_render_more(struct buf *out, const struct buf *block, const char *name,
+		      const char *value)
+{
+	buf_reset(out);
+	if (buf_error(block)) {
+		out->error = buf_error(block);
+		return;
+	}
+	buf_put(out, block->data, block->len - 1);
+	buf_putc(out, ',');
+	put_prom_label(out, name, value);
+	buf_putc(out, '}');
 }
 
 static uint32_t hash_pointer(const void *key, uint32_t cap)

@@ -54,6 +54,9 @@ size_t prom_samples(const struct prom *p);
 /* Writes the label block "{a=\"b\",...}" (nothing for n = 0) into out, for reuse: a
  * unit's labels are rendered once in its life, not once per sample. */
 void prom_render_labels(struct buf *out, const struct prom_label *labels, size_t n);
+/* Fills out with the labels of block, of which there are some, and one more. */
+void prom_render_more(struct buf *out, const struct buf *block, const char *name,
+		      const char *value);
 
 /* The family that the next samples belong to. */
 void prom_family(struct prom *p, const struct prom_family *family);

@@ -8,8 +8,6 @@
 
 #include "lib/buf.h"
 
-#define LABELS_MAX 8u
-
 static const struct prom_family gpu_power = {"ceems_gpu_power_watts", PROM_GAUGE,
 					     "Power of the device, as its driver says"};
 static const struct prom_family gpu_power_now = {
@@ -216,22 +214,6 @@ static const struct prom_family gpu_instance_memory[CHILD_GPU_INSTANCE_VALUES] =
 				      PROM_GAUGE, "Memory of a GPU instance"},
 };
 
-/* The labels with one more; n is below LABELS_MAX. */
-struct more_labels {
-	struct prom_label all[LABELS_MAX];
-};
-
-static struct more_labels with_label(const struct prom_label *labels, size_t n,
-				     const char *name, const char *value)
-{
-	struct more_labels more;
-
-	for (size_t i = 0; i < n; i++)
-		more.all[i] = labels[i];
-	more.all[n] = (struct prom_label){name, value};
-	return more;
-}
-
 static void put_figures(struct prom *out, const struct prom_family *families,
 			const struct child_gpu_profile *p, const struct buf *labels)
 {
@@ -243,13 +225,13 @@ static void put_figures(struct prom *out, const struct prom_family *families,
 	}
 }
 
-static void put_clock_reasons(struct prom *out, uint64_t bits,
-			      const struct prom_label *labels, size_t n)
+static void put_clock_reasons(struct prom *out, uint64_t bits, const struct buf *labels,
+			      struct buf *more)
 {
 	prom_family(out, &gpu_clock_limited);
 	for (unsigned i = 0; i < CHILD_GPU_REASONS; i++) {
-		struct more_labels l = with_label(labels, n, "reason", gpu_reasons[i]);
-		prom_put_u64(out, l.all, n + 1, bits >> i & 1);
+		prom_render_more(more, labels, "reason", gpu_reasons[i]);
+		prom_put_block_u64(out, more, bits >> i & 1);
 	}
 }
 
@@ -257,74 +239,69 @@ static void put_clock_reasons(struct prom *out, uint64_t bits,
 void gpu_values_put(struct prom *out, const struct child_gpu *m,
 		    const struct prom_label *labels, size_t n)
 {
-	auto_buf struct buf block = BUF_INIT;
+	auto_buf struct buf block = BUF_INIT, more = BUF_INIT;
 
-	if (n >= LABELS_MAX)
-		return;
 	prom_render_labels(&block, labels, n);
 	for (unsigned i = 0; i < CHILD_GPU_VALUES; i++) {
 		const struct gpu_column *c = &gpu_columns[i];
 		if (!child_gpu_has(m, i) || !c->family)
 			continue;
 		prom_family(out, c->family);
-		if (c->label) {
-			struct more_labels l =
-				with_label(labels, n, c->label, c->value);
-			prom_put_scaled(out, l.all, n + 1, m->value[i], c->decimals);
-		} else {
-			prom_put_block_scaled(out, &block, m->value[i], c->decimals);
-		}
+		if (c->label)
+			prom_render_more(&more, &block, c->label, c->value);
+		prom_put_block_scaled(out, c->label ? &more : &block, m->value[i],
+				      c->decimals);
 	}
 	if (child_gpu_has(m, CHILD_GPU_CLOCK_REASONS))
-		put_clock_reasons(out, m->value[CHILD_GPU_CLOCK_REASONS], labels, n);
+		put_clock_reasons(out, m->value[CHILD_GPU_CLOCK_REASONS], &block,
+				  &more);
 	put_figures(out, gpu_figures, &m->profile, &block);
 }
 
 static void put_gpu_instance(struct prom *out, const struct child_gpu_instance *g,
-			     const struct prom_label *labels, size_t n)
+			     const struct buf *labels)
 {
-	auto_buf struct buf block = BUF_INIT;
-
-	prom_render_labels(&block, labels, n);
 	for (unsigned i = 0; i < CHILD_GPU_INSTANCE_VALUES; i++) {
 		if (!(g->have >> i & 1))
 			continue;
 		prom_family(out, &gpu_instance_memory[i]);
-		prom_put_block_u64(out, &block, g->value[i]);
+		prom_put_block_u64(out, labels, g->value[i]);
 	}
-	put_figures(out, gpu_instance_figures, &g->profile, &block);
+	put_figures(out, gpu_instance_figures, &g->profile, labels);
 }
 
 static void put_slices(struct prom *out, const struct child_gpu_instance *g,
-		       const struct prom_label *labels, size_t n)
+		       const struct buf *labels)
 {
+	auto_buf struct buf compute = BUF_INIT, block = BUF_INIT;
 	char ci[16];
 
 	if (!g->ci_slices)
 		return;
 	(void)snprintf(ci, sizeof(ci), "%u", g->ci);
-	struct more_labels l = with_label(labels, n, "gpuciid", ci);
-	l = with_label(l.all, n + 1, "miguuid", g->uuid);
+	prom_render_more(&compute, labels, "gpuciid", ci);
+	prom_render_more(&block, &compute, "miguuid", g->uuid);
 	prom_family(out, &gpu_instance_slices);
-	prom_put_u64(out, l.all, n + 2, g->ci_slices);
+	prom_put_block_u64(out, &block, g->ci_slices);
 }
 
 void gpu_instances_put(struct prom *out, const struct child_gpu_instances *m,
 		       const struct prom_label *labels, size_t n)
 {
-	if (n + 3 > LABELS_MAX)
-		return;
+	auto_buf struct buf device = BUF_INIT, block = BUF_INIT;
+
+	prom_render_labels(&device, labels, n);
 	if (m->slices) {
 		prom_family(out, &gpu_slices);
-		prom_put_u64(out, labels, n, m->slices);
+		prom_put_block_u64(out, &device, m->slices);
 	}
 	for (uint32_t i = 0; i < m->head.count; i++) {
 		const struct child_gpu_instance *g = &m->items[i];
 		char gi[16];
 		(void)snprintf(gi, sizeof(gi), "%u", g->gi);
-		struct more_labels l = with_label(labels, n, "gpuiid", gi);
+		prom_render_more(&block, &device, "gpuiid", gi);
 		if (i == 0 || g[-1].gi != g->gi)
-			put_gpu_instance(out, g, l.all, n + 1);
-		put_slices(out, g, l.all, n + 1);
+			put_gpu_instance(out, g, &block);
+		put_slices(out, g, &block);
 	}
 }
