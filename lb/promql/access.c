@@ -16,6 +16,8 @@ struct access_plan {
 	size_t filled;
 	int64_t from_ms, to_ms; /* the range it reads; from > to: none */
 	struct access_time_ranges time_ranges;
+	bool is_wide, is_rounded; /* access_plan_widen() */
+	int64_t step_ms;
 	struct query {
 		struct query *next;
 		struct promql *q;
@@ -27,6 +29,7 @@ struct walk {
 	struct promql *q;
 	int64_t start_ms, end_ms; /* of the evaluation */
 	int64_t around_ms;        /* extends the claims on both sides */
+	int64_t step_ms;          /* of the part that is being walked */
 	struct err *err;
 };
 
@@ -368,13 +371,39 @@ static int extend_time_range(struct walk *w, const struct promql_node *n,
 	return err_set(w->err, -EACCES, "this query has a modifier that is not known");
 }
 
+#define INSTANT_STEP_MS 300000 /* VictoriaMetrics' step of an instant query */
+#define SILENCE_MS 300000      /* what it fetches before each range */
+#define SUBQUERY_STEP_MS 60000 /* others' step of a subquery without one */
+
+void access_plan_widen(struct access_plan *p, bool is_range, int64_t step_ms)
+{
+	p->is_wide = true;
+	p->is_rounded = is_range;
+	p->step_ms = is_range ? step_ms : INSTANT_STEP_MS;
+}
+
+static int64_t silence_ms(const struct walk *w)
+{
+	int64_t lookback_ms = w->p->policy->lookback_ms;
+
+	return lookback_ms > SILENCE_MS ? lookback_ms : SILENCE_MS;
+}
+
+/* How long before its time a selector of reach_ms is read */
+static int64_t wide_reach(const struct walk *w, int64_t reach_ms)
+{
+	if (!w->p->is_wide)
+		return reach_ms;
+	return (reach_ms > w->step_ms ? reach_ms : w->step_ms) + silence_ms(w);
+}
+
 static int walk_selector(struct walk *w, struct promql_node *n, int64_t reach_ms,
 			 struct access_time_range t)
 {
 	const struct access_policy *policy = w->p->policy;
 	int rc = shift_range(w, n, &t);
 
-	t.from_ms -= reach_ms;
+	t.from_ms -= wide_reach(w, reach_ms);
 	rc = rc ? rc : extend_time_range(w, n, &t);
 	return rc ? rc
 		  : prove_selector(w, n, access_metrics_of(policy, w->q, n),
@@ -412,7 +441,7 @@ static int walk_stamped(struct walk *w, struct promql_node *n,
 		t.from_ms = still.from_ms;
 	if (still.to_ms > t.to_ms)
 		t.to_ms = still.to_ms;
-	t.from_ms -= w->p->policy->lookback_ms;
+	t.from_ms -= wide_reach(w, w->p->policy->lookback_ms);
 	rc = rc ? rc : extend_time_range(w, n, &t);
 	return rc ? rc
 		  : prove_selector(w, n, access_metrics_of(w->p->policy, w->q, n),
@@ -423,9 +452,19 @@ static int walk_subquery(struct walk *w, struct promql_node *n,
 			 struct access_time_range t)
 {
 	int rc = shift_range(w, n, &t);
+	int64_t outer_ms = w->step_ms;
 
 	t.from_ms -= ms_above(n->range_ns);
-	return rc ? rc : walk_node(w, n->expr, t);
+	if (w->p->is_wide) { /* rounded to whole steps, and begins a step before */
+		w->step_ms = n->step_ns                    ? ms_above(n->step_ns)
+			     : outer_ms > SUBQUERY_STEP_MS ? outer_ms
+							   : SUBQUERY_STEP_MS;
+		t.from_ms -= 2 * w->step_ms + silence_ms(w);
+		t.to_ms += 2 * w->step_ms;
+	}
+	rc = rc ? rc : walk_node(w, n->expr, t);
+	w->step_ms = outer_ms;
+	return rc;
 }
 
 static bool is_hidden(const struct access_policy *policy, const struct promql_node *n)
@@ -520,8 +559,13 @@ static int keep_query(struct access_plan *p, struct promql *query, struct err *e
 int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_ms,
 		    int64_t end_ms, struct err *err)
 {
-	struct walk w = {
-		.p = p, .q = query, .start_ms = start_ms, .end_ms = end_ms, .err = err};
+	struct walk w = {.p = p,
+			 .q = query,
+			 .start_ms = start_ms,
+			 .end_ms = end_ms,
+			 .step_ms = p->step_ms,
+			 .err = err};
+	struct access_time_range t = whole;
 	int rc;
 
 	if (start_ms > end_ms || start_ms < -TIME_MAX_MS || end_ms > TIME_MAX_MS)
@@ -530,7 +574,11 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 	if (promql_depends_on_times(query))
 		p->time_ranges.count = ACCESS_TIME_RANGES_MAX + 1;
 	rc = keep_query(p, query, err);
-	return rc ? rc : walk_node(&w, promql_root(query), whole);
+	if (p->is_rounded) {
+		t.from_ms -= p->step_ms;
+		t.to_ms += p->step_ms;
+	}
+	return rc ? rc : walk_node(&w, promql_root(query), t);
 }
 
 int access_plan_add_selectors(struct access_plan *p, struct promql *query,

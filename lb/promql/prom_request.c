@@ -449,6 +449,7 @@ int prom_request_read(const char *path, const char *query, const void *body,
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");
 	r->call = call;
+	r->other = (unsigned)dialect & PROMQL_OTHER;
 	r->steps = steps_for((query ? strlen(query) : 0) + body_len);
 	snprintf(r->path, sizeof(r->path), "%s", path);
 	rc = take_prom_parameters(r, &f, dialect, now_ms, err);
@@ -510,6 +511,8 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 		return prove_families(r, policy, plan, err);
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
 		return 0; /* only formats text: nothing is read */
+	if (r->other)
+		access_plan_widen(plan, takes & TAKES_RANGE, r->step_ms);
 	for (size_t i = 0; i < r->query_count; i++) {
 		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
 				 ? 0

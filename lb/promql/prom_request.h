@@ -53,6 +53,7 @@ struct prom_request {
 	char step[32], timeout[32], limit[24];
 	int64_t step_ms; /* 0: missing */
 	bool stats;
+	bool other; /* for a server that is not Prometheus: PROMQL_OTHER */
 };
 
 /* Whether a path of this API is a call known here; others are for roles that the site

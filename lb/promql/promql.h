@@ -36,6 +36,9 @@ enum promql_flag {
 	PROMQL_DURATIONS = 8,       /* promql-duration-expr */
 	PROMQL_FLAGS = PROMQL_FUNCTIONS | PROMQL_EXTENDED_RANGES | PROMQL_FILL |
 		       PROMQL_DURATIONS,
+	/* A server that is not Prometheus: the grammar is that of the version, but it
+	 * may read more than Prometheus would, see access_plan_widen(). */
+	PROMQL_OTHER = 16,
 };
 enum promql_dialect {
 	/* Prometheus 2.42 (Debian 12) and compatible servers */
@@ -47,7 +50,7 @@ enum promql_dialect {
 int promql_dialect_of(const char *version);
 /* A flag by Prometheus' name for it; false: no flag of that name changes PromQL. */
 bool promql_flag(const char *name, unsigned *ret);
-/* The common subset of both. */
+/* The common subset of both; another server if one of them is. */
 enum promql_dialect promql_older(enum promql_dialect a, enum promql_dialect b);
 
 struct str {

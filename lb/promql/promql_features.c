@@ -139,5 +139,6 @@ enum promql_dialect promql_older(enum promql_dialect a, enum promql_dialect b)
 		version_of(a) < version_of(b) ? version_of(a) : version_of(b);
 
 	return (enum promql_dialect)(version << PROMQL_FLAG_BITS |
-				     ((unsigned)a & (unsigned)b & PROMQL_FLAGS));
+				     ((unsigned)a & (unsigned)b & PROMQL_FLAGS) |
+				     (((unsigned)a | (unsigned)b) & PROMQL_OTHER));
 }

@@ -183,7 +183,8 @@ int backend_new(const struct backend_params *p, struct backend **ret, struct err
 		return err_set(err, -ENOMEM, "out of memory");
 	memset(s, 0, sizeof(*s));
 	atomic_init(&s->refs, 1);
-	atomic_init(&s->seen_dialect, p->dialect);
+	atomic_init(&s->seen_dialect,
+		    p->dialect < 0 ? -1 : (int)((unsigned)p->dialect | PROMQL_OTHER));
 	if (fill_server(s, p) < 0) {
 		backend_unref(&s->pub);
 		return err_set(err, -ENOMEM, "out of memory");

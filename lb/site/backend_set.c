@@ -100,13 +100,16 @@ struct backend_server *backend_set_at(const struct backend_set *set, size_t i)
 
 enum promql_dialect backend_set_dialect(const struct backend_set *set)
 {
-	enum promql_dialect all = PROMQL_2, well = PROMQL_2;
+	/* not known yet: nobody says that it is Prometheus */
+	const enum promql_dialect unknown =
+		(enum promql_dialect)(PROMQL_2 | PROMQL_OTHER);
+	enum promql_dialect all = unknown, well = unknown;
 	bool some = false;
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct backend_server *s = set->servers[i];
 		int seen = atomic_load_explicit(&s->seen_dialect, memory_order_relaxed);
-		enum promql_dialect d = seen < 0 ? PROMQL_2 : (enum promql_dialect)seen;
+		enum promql_dialect d = seen < 0 ? unknown : (enum promql_dialect)seen;
 
 		all = i ? promql_older(all, d) : d;
 		if (atomic_load_explicit(&s->down, memory_order_relaxed))

@@ -97,7 +97,8 @@ static int read_dialect(const struct http_response *r, unsigned flags)
 		return -1;
 	/* compatible servers have version numbers of their own */
 	int d = promql_dialect_of(version);
-	return d < PROMQL_2 ? PROMQL_2 : (int)((unsigned)d | flags);
+	return d < PROMQL_VERSION(2, 42) ? PROMQL_2 | PROMQL_OTHER
+					 : (int)((unsigned)d | flags);
 }
 
 static int check_status(const char *path, unsigned status, struct err *err)
@@ -232,11 +233,19 @@ static void say_check_result(const struct backend_server *s, int rc,
 		log_info("%s: backend %s: answers again", s->p.cluster, s->p.name);
 }
 
+/* Of the grammar the site's word counts, if there is one; its build info tells whether
+ * it is Prometheus. */
+static int dialect_of_server(const struct backend_server *s, int told)
+{
+	return s->p.dialect < 0 ? told
+				: (int)((unsigned)s->p.dialect |
+					((unsigned)told & PROMQL_OTHER));
+}
+
 static void look_at_server(struct health *h, struct backend_server *s, int64_t now)
 {
-	bool want = !s->p.pyroscope && s->p.dialect < 0 &&
-		    (atomic_load(&s->seen_dialect) < 0 || atomic_load(&s->down) ||
-		     now - s->dialect_ms >= DIALECT_MS);
+	bool want = !s->p.pyroscope && (!s->dialect_ms || atomic_load(&s->down) ||
+					now - s->dialect_ms >= DIALECT_MS);
 	struct err err = {""};
 	int dialect = -1;
 
@@ -250,7 +259,7 @@ static void look_at_server(struct health *h, struct backend_server *s, int64_t n
 	s->checking = false;
 	if (!h->stopping) {
 		if (dialect >= 0) {
-			atomic_store(&s->seen_dialect, dialect);
+			atomic_store(&s->seen_dialect, dialect_of_server(s, dialect));
 			s->dialect_ms = now;
 		}
 		if (note_check_result(s, rc, now))

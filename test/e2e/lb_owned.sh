@@ -44,6 +44,9 @@ ok "a job that is over is read until now" reads alice 103
 psql_do -c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, '103', now(), 'jobcomp', id, now() FROM person WHERE name = 'bob' AND cluster = 1"
 ok "until somebody else has its number" within 20 refused alice 103
 is "its own time stays open" "$(as alice /api/v1/query_range -o /dev/null -w '%{http_code}' -d "start=$((end - 5000))&end=$((end - 2400))&step=60" --data-urlencode "query=$M{uuid=\"103\"}")" 200
+# where a server takes the step for the lookback, VictoriaMetrics by default, bob would read what alice measured
+is "so does bob's, but for what the server reads before it" "$(as bob /api/v1/query_range -o /dev/null -w '%{http_code}' -d "start=$(date +%s)&end=$(($(date +%s) + 10))&step=3600" --data-urlencode "query=$M{uuid=\"103\"}")" \
+	"$([ "$ENGINE" = prometheus ] && echo 200 || echo 403)"
 is "the time of both is nobody's" "$(code bob "max_over_time($M{uuid=\"103\"}[2h])") $(code alice "max_over_time($M{uuid=\"103\"}[2h])")" "403 403"
 
 # ---- roles end

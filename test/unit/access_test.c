@@ -158,7 +158,56 @@ static void may_not(const char *text, const char *why)
 		fail_msg("%s: %s", text, err.text);
 }
 
+/* What a query of the last hour claims, in minutes from its start and its end; step_ms
+ * -1: for a Prometheus, 0: an instant query */
+static void claims_time(const char *text, int64_t step_ms, int64_t from_minutes,
+			int64_t to_minutes)
+{
+	const int64_t start_ms = NOW_MS - 60 * MINUTE_MS;
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct err err = {0};
+	size_t n;
+
+	assert_int_equal(promql_parse(text, strlen(text), PROMQL_2, NULL, &q, &err), 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	if (step_ms >= 0)
+		access_plan_widen(p, step_ms > 0, step_ms);
+	assert_int_equal(access_plan_add(p, q, start_ms, NOW_MS, &err), 0);
+	const struct access_claim *c = access_claims(p, &n);
+	assert_int_equal(n, 1);
+	/* and a millisecond or two of rounded offsets */
+	assert_in_range(start_ms + from_minutes * MINUTE_MS - c->from_ms, 1, 2);
+	assert_in_range(c->to_ms - NOW_MS - to_minutes * MINUTE_MS, 1, 2);
+	access_plan_free(p);
+}
+
 /* ---- tests ----------------------------------------------------------------------- */
+
+static void what_others_than_prometheus_read_more_is_proved(void **state)
+{
+	static const char plain[] = "ceems_x{uuid=\"1\"}";
+	static const char stamped[] = "timestamp(ceems_x{uuid=\"1\"})";
+	static const char range[] = "rate(ceems_x{uuid=\"1\"}[10m])";
+	static const char inner[] = "max_over_time(ceems_x{uuid=\"1\"}[30m:10m])";
+	static const char its_step[] = "max_over_time(ceems_x{uuid=\"1\"}[30m:])";
+
+	(void)state;
+	claims_time(plain, -1, -5, 0);
+	claims_time(range, -1, -10, 0);
+	/* 5 minutes, or a step if that is longer, and 5 more: from a step earlier on */
+	claims_time(plain, 0, -5 - 5, 0);
+	claims_time(plain, MINUTE_MS, -1 - 5 - 5, 1);
+	claims_time(plain, 30 * MINUTE_MS, -30 - 30 - 5, 30);
+	claims_time(stamped, 30 * MINUTE_MS, -30 - 30 - 5, 30);
+	claims_time(range, MINUTE_MS, -1 - 10 - 5, 1);
+	claims_time(range, 30 * MINUTE_MS, -30 - 30 - 5, 30);
+	/* the same of a subquery, and of the selector in it at its steps */
+	claims_time(inner, -1, -30 - 5, 0);
+	claims_time(inner, 0, -(30 + 20 + 5) - (10 + 5), 20);
+	claims_time(inner, MINUTE_MS, -1 - (30 + 20 + 5) - (10 + 5), 1 + 20);
+	claims_time(its_step, 20 * MINUTE_MS, -20 - (30 + 40 + 5) - (20 + 5), 20 + 40);
+}
 
 static void units_that_are_named_and_own_are_read(void **state)
 {
@@ -708,6 +757,7 @@ static void labels_that_are_hidden_are_not_copied_into_others(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_others_than_prometheus_read_more_is_proved),
 		cmocka_unit_test(labels_that_are_hidden_are_not_copied_into_others),
 		cmocka_unit_test(units_that_are_named_and_own_are_read),
 		cmocka_unit_test(what_tells_nothing_of_others_is_read),

@@ -16,6 +16,7 @@
 #include "test/unit/unit.h"
 
 #define BUILD_3 "{\"status\":\"success\",\"data\":{\"version\":\"3.5.0\"}}"
+#define BUILD_OTHER "{\"status\":\"success\",\"data\":{\"version\":\"2.24.0\"}}"
 #define BUILD_2 "{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\"}}"
 
 /* A server that answers three paths, one connection after the other. */
@@ -154,6 +155,10 @@ static void a_prometheus_that_is_ready_is_well_and_says_its_dialect(void **state
 	assert_int_equal(dialect, PROMQL_2);
 	assert_non_null(strstr(s.head, "Authorization: Bearer t0ken\r\n"));
 	assert_non_null(strstr(s.head, "X-Scope-OrgID: site\r\n"));
+	/* older than any that is served: of something else */
+	atomic_store(&s.build, BUILD_OTHER);
+	assert_int_equal(look(b, true, &dialect), 0);
+	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
 	/* nonsense says nothing, and is no illness */
 	atomic_store(&s.build, "<html>");
 	assert_int_equal(look(b, true, &dialect), 0);
@@ -267,27 +272,43 @@ static bool soon(atomic_bool *what, bool is)
 	return false;
 }
 
-static void threads_find_who_went_and_who_came_back(void **state)
+static void start_threads(const struct server *s, const char *more, struct health **ret,
+			  struct site **ret_site)
 {
-	struct server s;
-	char text[512];
-	struct site *site = NULL;
-	struct health *h = NULL;
 	struct err err = {""};
+	char text[512];
 
-	(void)state;
-	server_start(&s);
+	*ret_site = NULL;
 	snprintf(text, sizeof(text),
 		 "ceems_lb:\n  health: {interval: 100ms, timeout: 5s}\n  backends:\n"
 		 "    - id: a\n      tsdb: [{web: {url: "
-		 "\"http://127.0.0.1:%u/base\"}}]\n",
-		 s.port);
+		 "\"http://127.0.0.1:%u/base\"}%s}]\n",
+		 s->port, more);
 	assert_int_equal(
-		site_parse(text, strlen(text), "x", false, NULL, &site, NULL, &err), 0);
+		site_parse(text, strlen(text), "x", false, NULL, ret_site, NULL, &err),
+		0);
+	assert_int_equal(health_new("test", ret, &err), 0);
+	health_set_site(*ret, *ret_site);
+	assert_int_equal(health_start(*ret, &err), 0);
+}
+
+static void free_threads(struct health *h, struct site *site)
+{
+	health_stop(h);
+	health_free(h);
+	site_unref(site);
+}
+
+static void threads_find_who_went_and_who_came_back(void **state)
+{
+	struct server s;
+	struct site *site = NULL;
+	struct health *h = NULL;
+
+	(void)state;
+	server_start(&s);
+	start_threads(&s, "", &h, &site);
 	struct backend_server *b = backend_set_at(site->clusters[0].backends[0], 0);
-	assert_int_equal(health_new("test", &h, &err), 0);
-	health_set_site(h, site);
-	assert_int_equal(health_start(h, &err), 0);
 	atomic_store(&s.ready, 503);
 	assert_true(soon(&b->down, true));
 	atomic_store(&s.ready, 200);
@@ -300,9 +321,34 @@ static void threads_find_who_went_and_who_came_back(void **state)
 	}
 	assert_int_equal(backend_set_dialect(site->clusters[0].backends[0]), PROMQL_3);
 	assert_true(atomic_load(&b->checks_failed) > 0);
-	health_stop(h);
-	health_free(h);
-	site_unref(site);
+	free_threads(h, site);
+	server_stop(&s);
+}
+
+/* The site's word is about the grammar. */
+static void a_dialect_that_is_given_makes_no_prometheus(void **state)
+{
+	struct server s;
+	struct site *site = NULL;
+	struct health *h = NULL;
+
+	(void)state;
+	server_start(&s);
+	atomic_store(&s.build, BUILD_OTHER);
+	start_threads(&s, ", dialect: \"3\"", &h, &site);
+	struct backend_set *set = site->clusters[0].backends[0];
+	assert_int_equal(backend_set_dialect(set), PROMQL_3 | PROMQL_OTHER);
+	while (!atomic_load(&s.build_asked))
+		usleep(10000);
+	assert_int_equal(backend_set_dialect(set), PROMQL_3 | PROMQL_OTHER);
+	free_threads(h, site);
+	atomic_store(&s.build, BUILD_2);
+	start_threads(&s, ", dialect: \"3\"", &h, &site);
+	set = site->clusters[0].backends[0];
+	for (int i = 0; i < 6000 && backend_set_dialect(set) != PROMQL_3; i++)
+		usleep(10000);
+	assert_int_equal(backend_set_dialect(set), PROMQL_3);
+	free_threads(h, site);
 	server_stop(&s);
 }
 
@@ -317,6 +363,7 @@ int main(void)
 		cmocka_unit_test(pyroscope_is_asked_by_its_own_path),
 		cmocka_unit_test(one_that_says_nothing_is_ill_in_time),
 		cmocka_unit_test(threads_find_who_went_and_who_came_back),
+		cmocka_unit_test(a_dialect_that_is_given_makes_no_prometheus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
