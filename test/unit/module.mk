@@ -269,9 +269,11 @@ rfc3339_test_LIBS := libbase
 TESTS += emission_test
 emission_test_LIBS := libbase
 ifeq ($(HAVE_CURL)$(HAVE_JSON),11)
-TESTS += http_json_test
+TESTS += http_json_test http_json_list_test
 http_json_test_LIBS := libhttp libbase
 http_json_test_PKGS := libcurl json-c
+http_json_list_test_LIBS := libhttp libbase
+http_json_list_test_PKGS := libcurl json-c
 TESTS += emissions_parse_test
 emissions_parse_test_LIBS := libemissions libhttp libbase
 emissions_parse_test_PKGS := libcurl json-c
