@@ -69,40 +69,94 @@ static int hold_cloud(struct cloud_reader *c, struct pg *pg, struct cloud_due *r
 
 /* ---- people ---------------------------------------------------------------------- */
 
-static int read_people(struct cloud_reader *c, struct pg *pg, int64_t cluster,
-		       struct err *err, struct err *why)
+/* The list of role assignments while it comes. */
+struct people_reading {
+	struct pg *pg;
+	struct keystone_roles roles;
+	int rc;         /* of what has come */
+	bool of_pg;     /* the failure is the database's */
+	struct err err; /* and its text */
+};
+
+/* Nothing is changed by these rows before all are there. */
+static int store_roles(void *arg, const struct buf *rows, struct err *err)
+{
+	struct people_reading *p = arg;
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+
+	query_put(&q, "SELECT cloud_roles(");
+	query_text(&q, rows->data);
+	query_put(&q, "::jsonb)");
+	int rc = query_run_kept(&q, p->pg, &r, err);
+	p->of_pg = rc < 0;
+	return rc;
+}
+
+static bool take_people(void *arg, const char *data, size_t len)
+{
+	struct people_reading *p = arg;
+
+	p->rc = keystone_roles_feed(&p->roles, data, len, &p->err);
+	return p->rc == 0;
+}
+
+static int ask_people(struct cloud_reader *c, struct people_reading *p, struct err *err,
+		      struct err *why)
 {
 	auto_http_response struct http_response r = {.status = 0};
-	auto_buf struct buf rows = {.max = KEYSTONE_BYTES_MAX};
-	auto_query struct query q = {.list_count = 0};
-	auto_pgresult PGresult *result = NULL;
-	size_t n = 0;
-	int64_t added, over;
-	int rc = cloud_session_get(c->session, CLOUD_IDENTITY,
-				   "/v3/role_assignments?effective&include_names=true",
-				   0, &r, why);
+	int rc = cloud_session_read(c->session, CLOUD_IDENTITY,
+				    "/v3/role_assignments?effective&include_names=true",
+				    take_people, p, &r, why);
 
-	if (rc == 0) {
-		rc = keystone_roles(r.body.data ? r.body.data : "", r.body.len,
-				    c->cloud, &rows, &n, why);
-		if (rc < 0)
-			(void)err_prefix(why, rc, "%s", r.url);
+	if (p->of_pg) {
+		why->text[0] = '\0';
+		*err = p->err;
+		return p->rc;
 	}
+	if (p->rc < 0)
+		return err_set(why, p->rc, "%s/v3/role_assignments: %s",
+			       c->cloud->identity, p->err.text);
 	if (rc < 0)
 		return rc;
+	rc = keystone_roles_end(&p->roles, why);
+	return rc < 0 ? err_prefix(why, rc, "%s", r.url) : 0;
+}
+
+static int apply_people(struct cloud_reader *c, struct pg *pg, int64_t cluster,
+			const struct buf *last_rows, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+	auto_pgresult PGresult *r = NULL;
+	int64_t added, over;
+
 	query_put(&q, "SELECT added, over FROM cloud_people(");
 	query_s64(&q, cluster);
 	query_put(&q, "::smallint, ");
-	query_text(&q, rows.data);
+	query_text(&q, last_rows->data);
 	query_put(&q, "::jsonb)");
-	rc = query_run(&q, pg, &result, err);
+	int rc = query_run(&q, pg, &r, err);
 	if (rc == 0)
-		rc = pg_get_s64(result, 0, 0, &added);
+		rc = pg_get_s64(r, 0, 0, &added);
 	if (rc == 0)
-		rc = pg_get_s64(result, 0, 1, &over);
+		rc = pg_get_s64(r, 0, 1, &over);
 	if (rc == 0 && added + over > 0)
 		log_info("openstack: cluster %s: %lld memberships begin, %lld end",
 			 c->cloud->id, (long long)added, (long long)over);
+	return rc;
+}
+
+static int read_people(struct cloud_reader *c, struct pg *pg, int64_t cluster,
+		       struct err *err, struct err *why)
+{
+	struct people_reading p = {
+		.pg = pg,
+		.roles = {.cloud = c->cloud, .store = store_roles, .arg = &p}};
+	int rc = ask_people(c, &p, err, why);
+
+	if (rc == 0)
+		rc = apply_people(c, pg, cluster, &p.roles.rows, err);
+	keystone_roles_done(&p.roles);
 	return rc;
 }
 

@@ -41,7 +41,7 @@ int cloud_session_new(const struct cloud *cloud, const atomic_bool *stop,
 		.insecure = cloud->insecure,
 		.tls_min = cloud->tls_min,
 		.timeout_ms = (uint32_t)cloud->timeout_ms,
-		.max_body_bytes = KEYSTONE_BYTES_MAX,
+		.max_body_bytes = NOVA_BYTES_MAX,
 		.proxy = cloud->proxy,
 		.stop = stop,
 	};
@@ -192,8 +192,17 @@ static int ask_token(struct cloud_session *s, struct err *err)
 	return rc < 0 ? rc : take_token(s, &r, err);
 }
 
-static int ask_with_token(struct cloud_session *s, enum cloud_service service,
-			  const char *path, struct http_response *ret, struct err *err)
+/* What is asked for. */
+struct cloud_ask {
+	enum cloud_service service;
+	const char *path;
+	unsigned also; /* status that is an answer, too */
+	bool (*take)(void *arg, const char *data, size_t len);
+	void *take_arg;
+};
+
+static int ask_with_token(struct cloud_session *s, const struct cloud_ask *ask,
+			  struct http_response *ret, struct err *err)
 {
 	const struct http_header headers[] = {
 		{"X-Auth-Token", s->token.data},
@@ -202,22 +211,23 @@ static int ask_with_token(struct cloud_session *s, enum cloud_service service,
 	};
 	auto_buf struct buf url = BUF_INIT;
 
-	join_path(&url, service == CLOUD_COMPUTE ? s->compute : s->cloud->identity,
-		  path);
+	join_path(&url, ask->service == CLOUD_COMPUTE ? s->compute : s->cloud->identity,
+		  ask->path);
 	if (buf_error(&url))
 		return err_set(err, -ENOMEM, "out of memory");
 	const struct http_request request = {
 		.url = url.data,
 		.headers = headers,
-		.header_count = service == CLOUD_COMPUTE && *s->version ? 3 : 2,
+		.header_count = ask->service == CLOUD_COMPUTE && *s->version ? 3 : 2,
+		.take = ask->take,
+		.take_arg = ask->take_arg,
 	};
 	atomic_fetch_add(&s->requests, 1);
 	return http_client_do(s->client, &request, ret, err);
 }
 
-static int ask_twice(struct cloud_session *s, enum cloud_service service,
-		     const char *path, unsigned also, struct http_response *ret,
-		     struct err *err)
+static int ask_twice(struct cloud_session *s, const struct cloud_ask *ask,
+		     struct http_response *ret, struct err *err)
 {
 	int rc = 0;
 
@@ -225,19 +235,20 @@ static int ask_twice(struct cloud_session *s, enum cloud_service service,
 		if (!s->renew_ns || clock_boottime_ns() >= s->renew_ns)
 			rc = ask_token(s, err);
 		if (rc == 0)
-			rc = ask_with_token(s, service, path, ret, err);
+			rc = ask_with_token(s, ask, ret, err);
 		if (rc < 0 || ret->status != 401)
 			break;
 		s->renew_ns = 0; /* revoked, or Keystone has other keys */
 	}
-	return rc < 0 ? rc : judge_status(s, ret, also, err);
+	return rc < 0 ? rc : judge_status(s, ret, ask->also, err);
 }
 
 static int ask_version(struct cloud_session *s, struct err *err)
 {
 	auto_http_response struct http_response r = {.status = 0};
+	const struct cloud_ask ask = {.service = CLOUD_COMPUTE, .path = "/"};
 	unsigned minor = 0;
-	int rc = ask_twice(s, CLOUD_COMPUTE, "/", 0, &r, err);
+	int rc = ask_twice(s, &ask, &r, err);
 
 	if (rc == 0)
 		rc = nova_version(r.body.data ? r.body.data : "", r.body.len, &minor,
@@ -250,13 +261,32 @@ static int ask_version(struct cloud_session *s, struct err *err)
 		       : rc;
 }
 
+static int ask_service(struct cloud_session *s, const struct cloud_ask *ask,
+		       struct http_response *ret, struct err *err)
+{
+	int rc = 0;
+
+	if (ask->service == CLOUD_COMPUTE && !*s->version)
+		rc = ask_version(s, err);
+	return rc < 0 ? rc : ask_twice(s, ask, ret, err);
+}
+
 int cloud_session_get(struct cloud_session *s, enum cloud_service service,
 		      const char *path, unsigned also, struct http_response *ret,
 		      struct err *err)
 {
-	int rc = 0;
+	const struct cloud_ask ask = {.service = service, .path = path, .also = also};
 
-	if (service == CLOUD_COMPUTE && !*s->version)
-		rc = ask_version(s, err);
-	return rc < 0 ? rc : ask_twice(s, service, path, also, ret, err);
+	return ask_service(s, &ask, ret, err);
+}
+
+int cloud_session_read(struct cloud_session *s, enum cloud_service service,
+		       const char *path,
+		       bool (*take)(void *arg, const char *data, size_t len),
+		       void *take_arg, struct http_response *ret, struct err *err)
+{
+	const struct cloud_ask ask = {
+		.service = service, .path = path, .take = take, .take_arg = take_arg};
+
+	return ask_service(s, &ask, ret, err);
 }

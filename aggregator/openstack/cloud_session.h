@@ -28,6 +28,13 @@ int cloud_session_get(struct cloud_session *s, enum cloud_service service,
 		      const char *path, unsigned also, struct http_response *ret,
 		      struct err *err);
 
+/* The same, but that the body of an answer of status 200 goes to take(), piece by
+ * piece, whatever its length. False ends the request with -ECANCELED. */
+int cloud_session_read(struct cloud_session *s, enum cloud_service service,
+		       const char *path,
+		       bool (*take)(void *arg, const char *data, size_t len),
+		       void *take_arg, struct http_response *ret, struct err *err);
+
 /* Seconds that the last -EAGAIN asks for, 1 to 3600. */
 uint64_t cloud_session_pause_s(const struct cloud_session *s);
 /* The service's clock, from the Date of its last answer; 0: it has none. */

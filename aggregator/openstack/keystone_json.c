@@ -228,7 +228,7 @@ static bool put_assignment(struct json_object *o, const struct cloud *c, struct 
 
 	if (!role || !id || !name || !of || !of_name)
 		return false;
-	buf_printf(b, "%s{\"role\":\"%s\"", first ? "" : ",", role);
+	buf_printf(b, "%s{\"role\":\"%s\"", first ? "[" : ",", role);
 	put_role_text(b, "user", id);
 	put_role_text(b, "user_name", name);
 	put_role_text(b, "user_domain", text_within(domain, "name"));
@@ -243,35 +243,52 @@ static bool put_assignment(struct json_object *o, const struct cloud *c, struct 
 	return true;
 }
 
-int keystone_roles(const char *text, size_t len, const struct cloud *cloud,
-		   struct buf *ret_rows, size_t *ret_count, struct err *err)
+static int take_assignment(void *arg, struct json_object *o, struct err *err)
 {
-	static const struct http_json_limits limits = {
-		.bytes_max = KEYSTONE_BYTES_MAX, .depth_max = 16, .strict = true};
+	struct keystone_roles *r = arg;
+
+	r->count += put_assignment(o, r->cloud, &r->rows, r->rows.len == 0);
+	if (r->rows.len < KEYSTONE_ROWS_BYTES)
+		return 0;
+	buf_putc(&r->rows, ']');
+	int rc = buf_error(&r->rows) ? err_set(err, -ENOMEM, "out of memory")
+				     : r->store(r->arg, &r->rows, err);
+	buf_reset(&r->rows);
+	return rc;
+}
+
+int keystone_roles_feed(struct keystone_roles *r, const char *data, size_t len,
+			struct err *err)
+{
+	r->list.name = "role_assignments";
+	r->list.limits = (struct http_json_limits){
+		.bytes_max = KEYSTONE_ROLE_BYTES_MAX, .depth_max = 16, .strict = true};
+	r->list.take = take_assignment;
+	r->list.arg = r;
+	return http_json_list_feed(&r->list, data, len, err);
+}
+
+int keystone_roles_end(struct keystone_roles *r, struct err *err)
+{
 	auto_json struct json_object *o = NULL;
-	size_t rows = 0;
-	int rc = http_json_object(text, len, &limits, &o, err);
+	int rc = http_json_list_end(&r->list, &o, err);
 
 	if (rc < 0)
 		return rc;
-	struct json_object *list =
-		http_json_get(o, "role_assignments", json_type_array);
-	if (!list)
-		return err_set(err, -EBADMSG, "not a list of role assignments");
 	/* Keystone marks a list that it has cut */
 	struct json_object *cut = http_json_get(o, "truncated", json_type_boolean);
 	if (cut && json_object_get_boolean(cut))
 		return err_set(err, -EBADMSG, "the list of role assignments was cut");
-	size_t n = json_object_array_length(list);
-	buf_putc(ret_rows, '[');
-	for (size_t i = 0; i < n; i++)
-		rows += put_assignment(json_object_array_get_idx(list, i), cloud,
-				       ret_rows, rows == 0);
-	buf_putc(ret_rows, ']');
-	if (!rows)
+	if (!r->count)
 		return err_set(err, -EBADMSG,
 			       "nobody has a role in a project: the list is not "
 			       "believed");
-	*ret_count = rows;
-	return buf_error(ret_rows);
+	buf_puts(&r->rows, r->rows.len ? "]" : "[]");
+	return buf_error(&r->rows) ? err_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+void keystone_roles_done(struct keystone_roles *r)
+{
+	http_json_list_done(&r->list);
+	buf_done(&r->rows);
 }

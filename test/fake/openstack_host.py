@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Answers as Keystone and Nova did when they were recorded (test/fixture/openstack, by test/e2e/openstack_real.sh):
 
-    openstack_host.py PORT FIXTURE STATE [SERVERS]
+    openstack_host.py PORT FIXTURE STATE [SERVERS [ROLES]]
 
 A stand-in, for speed and for what a real Nova does not do when it is asked to. STATE is a folder: `servers` has the
 servers that there are, one JSON object in a line, at first those recorded (or SERVERS of their kind, made up);
-`roles` the role assignments; `fault` what is wrong with every answer of Nova, while it exists:
+`roles` Keystone's answer of role assignments (or of as many ROLES made up); `fault` what is wrong with every answer
+of Nova (roles: of Keystone), while it exists:
 
     half           the body ends in its middle        500, 401   that status
     429 [SECONDS]  that status, with Retry-After      hang       no answer
@@ -15,12 +16,14 @@ servers that there are, one JSON object in a line, at first those recorded (or S
     silent         those with `"silent": true` are stubs, as of a cell that does not answer
     second         no answer for a page of the whole list behind the first
     unlisted       these are not in the list at all, as before microversion 2.69
+    roles          the role assignments end in their middle
 
 `clock` has the seconds by which the Date is off, `lifetime` those that a token lasts; `log` gets a line for each request."""
 import http.server
 import json
 import os
 import re
+import shutil
 import sys
 import time
 import urllib.parse
@@ -118,6 +121,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data[:len(data) // 2] if half else data)
         self.close_connection = half
 
+    def answer_roles(self, half):
+        path = os.path.join(STATE, "roles")
+        with open(path if os.path.exists(path) else os.path.join(FIXTURE, "roles.json"), "rb") as f:
+            size = os.fstat(f.fileno()).st_size
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(size))
+            self.end_headers()
+            if half:
+                self.wfile.write(f.read(size // 2))
+            else:
+                shutil.copyfileobj(f, self.wfile)
+        self.close_connection = half
+
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = recorded("token.json")
@@ -136,7 +153,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if tokens.get(self.headers.get("X-Auth-Token"), 0) < time.time():
             return self.answer(401, {"error": {"code": 401}})
         if at.path == "/v3/role_assignments":
-            return self.answer(200, json.loads(state("roles") or "null") or recorded("roles.json"))
+            return self.answer_roles(fault == "roles")
         if fault == "hang" or (fault == "second" and "marker=" in at.query and "changes-since" not in at.query):
             time.sleep(600)
         if fault.startswith("429"):
@@ -172,7 +189,23 @@ def make_up(n):
                      "user_id": f"{i // 20:032x}"}
 
 
+def make_up_roles(n):
+    """n assignments to users of the made-up servers, as Keystone writes them"""
+    for i in range(n):
+        user, project = f"{i % 5000:032x}", f"{i // 5000:032x}"
+        yield {"links": {"assignment": f"http://127.0.0.1:{PORT}/v3/projects/{project}/users/{user}/roles/{1:032x}"},
+               "scope": {"project": {"id": project, "name": f"project-{i // 5000}", "domain": {"id": "default", "name": "Default"}}},
+               "user": {"id": user, "name": f"user-{i % 5000}", "domain": {"id": "default", "name": "Default"}},
+               "role": {"id": f"{1:032x}", "name": "member"}}
+
+
 os.makedirs(STATE, exist_ok=True)
+if len(sys.argv) > 5:
+    with open(os.path.join(STATE, "roles"), "w", encoding="utf-8") as out:
+        out.write('{"role_assignments": [')
+        for nth, assignment in enumerate(make_up_roles(int(sys.argv[5]))):
+            out.write((", " if nth else "") + json.dumps(assignment))
+        out.write('], "links": {"next": null, "self": "http://127.0.0.1/v3/role_assignments", "previous": null}}')
 if not os.path.exists(os.path.join(STATE, "servers")):
     many = make_up(int(sys.argv[4])) if len(sys.argv) > 4 else recorded("servers.json")["servers"]
     with open(os.path.join(STATE, "servers"), "w", encoding="utf-8") as out:

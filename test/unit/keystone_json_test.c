@@ -26,10 +26,34 @@ static int done(void **state)
 	"{\"id\": \"default\", \"name\": \"Default\"}}}, \"role\": {\"name\": \"" role \
 	"\"}}"
 
+static unsigned stored;
+
+/* All rows together, as one list. */
+static int store_rows(void *arg, const struct buf *rows, struct err *e)
+{
+	(void)arg;
+	(void)e;
+	assert_in_range(rows->len, KEYSTONE_ROWS_BYTES, KEYSTONE_ROWS_BYTES + 8192);
+	assert_true(rows->data[0] == '[' && rows->data[rows->len - 1] == ']');
+	stored++;
+	return 0;
+}
+
 static int roles(const char *text, size_t *n)
 {
+	struct keystone_roles r = {.cloud = &cloud, .store = store_rows};
+	int rc = 0;
+
 	buf_reset(&out);
-	return keystone_roles(text, strlen(text), &cloud, &out, n, &err);
+	for (const char *p = text; *p && rc == 0; p++) /* in pieces of a byte */
+		rc = keystone_roles_feed(&r, p, 1, &err);
+	rc = rc ? rc : keystone_roles_end(&r, &err);
+	if (rc == 0) {
+		buf_put(&out, r.rows.data, r.rows.len);
+		*n = r.count;
+	}
+	keystone_roles_done(&r);
+	return rc;
 }
 
 static void names_of_some_domains_are_logins(void **state)
@@ -93,14 +117,58 @@ static void a_list_that_would_end_all_rights_is_not_believed(void **state)
 
 	(void)state;
 	assert_int_equal(roles("{\"role_assignments\": []}", &n), -EBADMSG);
-	assert_int_equal(roles("{\"role_assignments\": [1, {}, {\"user\": 5}]}", &n),
+	assert_int_equal(roles("{\"role_assignments\": [{}, {\"user\": 5}]}", &n),
 			 -EBADMSG);
+	assert_int_equal(
+		roles("{\"role_assignments\": [1, " ROLE("a", "x", "member") "]}", &n),
+		-EBADMSG);
 	assert_int_equal(roles("{}", &n), -EBADMSG);
 	assert_int_equal(roles("{\"truncated\": true, \"role_assignments\": [" ROLE(
 				       "a", "x", "member") "]}",
 			       &n),
 			 -EBADMSG);
 	assert_int_equal(n, 9);
+}
+
+static int refuse_rows(void *arg, const struct buf *rows, struct err *e)
+{
+	(void)arg;
+	(void)rows;
+	return err_set(e, -EIO, "the database is gone");
+}
+
+/* 64 MiB, more than what was ever read whole, through one of the size of an element */
+static void a_list_of_any_length_is_stored_in_parts(void **state)
+{
+	static const char one[] = ROLE("alice", "Default", "member") ",\n";
+	struct keystone_roles r = {.cloud = &cloud, .store = store_rows}, bad;
+	size_t n = ((size_t)64 << 20) / (sizeof(one) - 1) + 1;
+
+	(void)state;
+	stored = 0;
+	bad = (struct keystone_roles){.cloud = &cloud, .store = refuse_rows};
+	assert_int_equal(keystone_roles_feed(&r, "{\"role_assignments\": [", 22, &err),
+			 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(keystone_roles_feed(&r, one, sizeof(one) - 1, &err),
+				 0);
+	/* cut here it would be no answer */
+	assert_int_equal(keystone_roles_end(&r, &err), -EBADMSG);
+	assert_int_equal(keystone_roles_feed(&r, one, sizeof(one) - 3, &err), 0);
+	assert_int_equal(keystone_roles_feed(&r, "]}", 2, &err), 0);
+	assert_int_equal(keystone_roles_end(&r, &err), 0);
+	assert_int_equal(r.count, n + 1);
+	assert_in_range(stored, 20, 64);
+	assert_true(r.rows.cap <= 2 * KEYSTONE_ROWS_BYTES);
+	assert_true(r.list.text.cap + r.list.rest.cap < 4096);
+	keystone_roles_done(&r);
+
+	int rc = keystone_roles_feed(&bad, "{\"role_assignments\": [", 22, &err);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = keystone_roles_feed(&bad, one, sizeof(one) - 1, &err);
+	assert_int_equal(rc, -EIO);
+	assert_string_equal(err.text, "the database is gone");
+	keystone_roles_done(&bad);
 }
 
 #define TOKEN(times) "{\"token\": {" times ", \"catalog\": [" CATALOGUE "]}}"
@@ -185,6 +253,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_no_login_is_none),
 		cmocka_unit_test(the_site_says_which_roles_count),
 		cmocka_unit_test(a_list_that_would_end_all_rights_is_not_believed),
+		cmocka_unit_test(a_list_of_any_length_is_stored_in_parts),
 		cmocka_unit_test(a_token_lasts_by_its_own_clock),
 		cmocka_unit_test(the_region_and_the_interface_choose_the_endpoint),
 		cmocka_unit_test(keystone_is_asked_as_it_wants),
