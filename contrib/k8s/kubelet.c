@@ -10,12 +10,19 @@
 #include "lib/log.h"
 
 #define RETRY_NS (10 * NSEC_PER_SEC)
+#define RUNTIME_SOURCE 2u
 #define HANG_NS (20 * NSEC_PER_SEC) /* of a list: kubelet answers in milliseconds */
+
+/* in messages */
+#define PODS_API "kubelet: Pods API"
+#define POD_RESOURCES "kubelet: pod-resources"
+#define RUNTIME "container runtime"
 
 struct kubelet_call {
 	struct grpc_unix *grpc; /* NULL: not now */
 	uint64_t since_ns;      /* when it was made, or failed */
 	bool answered;          /* the first message has come */
+	bool may_be_absent;     /* it is asked without having been asked for */
 	struct log_repeat log;
 };
 
@@ -25,7 +32,7 @@ struct kubelet {
 	struct pods *pods;
 	struct slices *slices;
 	pthread_mutex_t *mutex;
-	struct kubelet_call watch, list;
+	struct kubelet_call watch, list, runtime;
 	bool listing; /* all pods come: not whole yet */
 	struct log_repeat bad_log;
 };
@@ -40,6 +47,8 @@ struct kubelet *kubelet_new(struct loop *l, const struct options *o, struct pods
 				      .options = o,
 				      .pods = p,
 				      .slices = slices,
+				      .watch = {.may_be_absent = true},
+				      .list = {.may_be_absent = true},
 				      .mutex = mutex};
 	return k;
 }
@@ -50,6 +59,7 @@ void kubelet_free(struct kubelet *k)
 		return;
 	grpc_unix_free(k->watch.grpc);
 	grpc_unix_free(k->list.grpc);
+	grpc_unix_free(k->runtime.grpc);
 	free(k);
 }
 
@@ -61,7 +71,7 @@ bool kubelet_tells_pods(const struct kubelet *k)
 static void say_bad_message(struct kubelet *k, const char *what, const struct err *err)
 {
 	if (log_repeat_due(&k->bad_log, clock_boottime_ns()))
-		log_warn("kubelet: %s: %s: left out", what, err->text);
+		log_warn("%s: %s: left out", what, err->text);
 }
 
 /* An older kubelet does not have the Pods API: that is not a fault. */
@@ -70,10 +80,10 @@ static void say_end(struct kubelet_call *c, const char *what, int status,
 {
 	bool absent = status == -ENOENT || status == GRPC_UNIMPLEMENTED;
 
-	if (absent)
-		log_debug("kubelet: no %s here", what);
+	if (absent && c->may_be_absent)
+		log_debug("%s: it is not here", what);
 	else if (log_repeat_due(&c->log, clock_boottime_ns()))
-		log_info("kubelet: %s: %s (status %d): asked again", what,
+		log_info("%s: %s (status %d): asked again", what,
 			 status < 0 ? err->text : "it ended the call", status);
 }
 
@@ -130,7 +140,7 @@ static bool take_watch_message(void *arg, const unsigned char *data, size_t len)
 	}
 	k->watch.answered = true;
 	if (pod_proto_event(data, len, &e, &err) < 0) {
-		say_bad_message(k, "Pods API", &err);
+		say_bad_message(k, PODS_API, &err);
 		return true;
 	}
 	pthread_mutex_lock(k->mutex);
@@ -149,7 +159,7 @@ static void end_watch_call(void *arg, int status, const struct err *err)
 {
 	struct kubelet *k = arg;
 
-	end_call(&k->watch, "Pods API", status, err);
+	end_call(&k->watch, PODS_API, status, err);
 }
 
 static void begin_watch_call(struct kubelet *k)
@@ -165,7 +175,7 @@ static void begin_watch_call(struct kubelet *k)
 
 	pods_list_infos_begin(k->pods, 0);
 	k->listing = true;
-	begin_call(k, &k->watch, "Pods API", &call);
+	begin_call(k, &k->watch, PODS_API, &call);
 }
 
 /* ---- which devices they have ----------------------------------------------------- */
@@ -190,7 +200,7 @@ static bool take_device_list(void *arg, const unsigned char *data, size_t len)
 	pthread_mutex_lock(k->mutex);
 	pods_list_devices_begin(k->pods);
 	if (pod_proto_devices(data, len, &gpus, see_pod_devices, k, &err) < 0)
-		say_bad_message(k, "pod-resources", &err);
+		say_bad_message(k, POD_RESOURCES, &err);
 	else
 		pods_list_devices_end(k->pods);
 	pthread_mutex_unlock(k->mutex);
@@ -201,7 +211,7 @@ static void end_device_call(void *arg, int status, const struct err *err)
 {
 	struct kubelet *k = arg;
 
-	end_call(&k->list, "pod-resources", status, err);
+	end_call(&k->list, POD_RESOURCES, status, err);
 	if (status == GRPC_OK)
 		k->list.since_ns = 0; /* at the next refresh */
 }
@@ -217,15 +227,67 @@ static void begin_device_call(struct kubelet *k)
 		.arg = k,
 	};
 
-	begin_call(k, &k->list, "pod-resources", &call);
+	begin_call(k, &k->list, POD_RESOURCES, &call);
 }
 
-void kubelet_tick(struct kubelet *k, bool devices)
+/* ---- what the runtime calls its containers --------------------------------------- */
+
+static void see_runtime_pod(void *arg, const struct pod_info *info)
 {
-	give_up_call(&k->watch, "Pods API", !k->listing);
-	give_up_call(&k->list, "pod-resources", false);
+	struct kubelet *k = arg;
+
+	pods_see_names(k->pods, RUNTIME_SOURCE, info);
+}
+
+static bool take_container_list(void *arg, const unsigned char *data, size_t len)
+{
+	struct kubelet *k = arg;
+	struct err err = {""};
+
+	k->runtime.answered = true;
+	(void)log_repeat_over(&k->runtime.log);
+	pthread_mutex_lock(k->mutex);
+	pods_list_infos_begin(k->pods, RUNTIME_SOURCE);
+	if (pod_proto_containers(data, len, see_runtime_pod, k, &err) < 0)
+		say_bad_message(k, RUNTIME, &err);
+	else
+		pods_list_infos_end(k->pods, RUNTIME_SOURCE);
+	pthread_mutex_unlock(k->mutex);
+	return true;
+}
+
+static void end_runtime_call(void *arg, int status, const struct err *err)
+{
+	struct kubelet *k = arg;
+
+	end_call(&k->runtime, RUNTIME, status, err);
+	if (status == GRPC_OK)
+		k->runtime.since_ns = 0; /* when there is more */
+}
+
+static void begin_runtime_call(struct kubelet *k)
+{
+	const struct grpc_call call = {
+		.socket = k->options->cri_socket,
+		.method = "/runtime.v1.RuntimeService/ListContainers",
+		.message_max = RUNTIME_PROTO_MAX,
+		.message = take_container_list,
+		.end = end_runtime_call,
+		.arg = k,
+	};
+
+	begin_call(k, &k->runtime, RUNTIME, &call);
+}
+
+void kubelet_tick(struct kubelet *k, bool more)
+{
+	give_up_call(&k->watch, PODS_API, !k->listing);
+	give_up_call(&k->list, POD_RESOURCES, false);
+	give_up_call(&k->runtime, RUNTIME, false);
 	if (*k->options->pods_socket && is_due(&k->watch))
 		begin_watch_call(k);
-	if (devices && *k->options->resources_socket && is_due(&k->list))
+	if (more && *k->options->resources_socket && is_due(&k->list))
 		begin_device_call(k);
+	if (more && *k->options->cri_socket && is_due(&k->runtime))
+		begin_runtime_call(k);
 }

@@ -20,6 +20,11 @@ const struct conf_opt k8s_options[] = {
 	ROW("k8s.kubelet-podresources-socket.file", CONF_STRING, resources_socket,
 	    "/var/lib/kubelet/pod-resources/kubelet.sock",
 	    "kubelet's socket that tells of pods' devices. Empty: it is not asked."),
+	ROW("k8s.cri-socket.file", CONF_STRING, cri_socket, "",
+	    "The container runtime's socket (CRI), to ask for names of pods and "
+	    "containers where neither kubelet nor the API server tells: who may "
+	    "connect "
+	    "to it is root on this node. Empty: it is not asked."),
 	ROW("k8s.gpu-resource-names", CONF_LIST, gpu_resources,
 	    "nvidia.com/gpu,nvidia.com/gpu.shared,nvidia.com/mig-,amd.com/gpu,"
 	    "gpu.intel.com/i915,gpu.intel.com/xe",

@@ -15,7 +15,7 @@ struct options {
 	LOG_OPTION_MEMBERS;
 	char *cgroup_root;
 	uint64_t refresh_ms;
-	char *pods_socket, *resources_socket;
+	char *pods_socket, *resources_socket, *cri_socket;
 	struct conf_list gpu_resources, gpu_drivers;
 	int api; /* enum api_mode */
 	char *kubeconfig, *node_name;

@@ -134,13 +134,19 @@ static void add_statuses(Kubelet__ContainerStatus **list, size_t n,
 	}
 }
 
-static const char *annotation_of(const Kubelet__Metadata *m, const char *key)
+static const char *find_note(Kubelet__Annotation *const *notes, size_t n,
+			     const char *key)
 {
-	for (size_t i = 0; i < m->n_annotations && i < CONTAINERS_MAX; i++) {
-		if (strcmp(m->annotations[i]->key, key) == 0)
-			return m->annotations[i]->value;
+	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+		if (strcmp(notes[i]->key, key) == 0)
+			return notes[i]->value;
 	}
 	return NULL;
+}
+
+static const char *annotation_of(const Kubelet__Metadata *m, const char *key)
+{
+	return find_note(m->annotations, m->n_annotations, key);
 }
 
 static bool copy_member(char *to, size_t size, const char *from)
@@ -369,5 +375,76 @@ int pod_proto_devices(const unsigned char *data, size_t len,
 			see(arg, &d);
 	}
 	kubelet__pod_list__free_unpacked(list, &a);
+	return 0;
+}
+
+/* ---- containers of the runtime --------------------------------------------------- */
+
+static const char *label_of(const Kubelet__RuntimeContainer *c, const char *key)
+{
+	const char *s = find_note(c->labels, c->n_labels, key);
+
+	return s ? s : "";
+}
+
+#define LABEL_UID "io.kubernetes.pod.uid" /* kubelet/types/labels.go */
+
+static int compare_by_pod(const void *a, const void *b)
+{
+	const Kubelet__RuntimeContainer *const *left = a, *const *right = b;
+
+	return strcmp(label_of(*left, LABEL_UID), label_of(*right, LABEL_UID));
+}
+
+/* The names of the pod of this container. False: it is of none. */
+static bool name_pod(const Kubelet__RuntimeContainer *c, struct pod_info *ret)
+{
+	*ret = (struct pod_info){.failed = false};
+	return copy_member(ret->uid, sizeof(ret->uid), label_of(c, LABEL_UID)) &&
+	       copy_member(ret->namespace, sizeof(ret->namespace),
+			   label_of(c, "io.kubernetes.pod.namespace")) &&
+	       copy_member(ret->name, sizeof(ret->name),
+			   label_of(c, "io.kubernetes.pod.name"));
+}
+
+static void name_container(const Kubelet__RuntimeContainer *c, struct pod_info *ret)
+{
+	char url[CGROUP_CONTAINER_ID_SIZE + 8];
+	int n = snprintf(url, sizeof(url), "cri://%s", c->id);
+
+	if (n > 0 && (size_t)n < sizeof(url) && c->metadata)
+		pod_info_add_container(ret, c->metadata->name, url, NULL);
+}
+
+int pod_proto_containers(const unsigned char *data, size_t len,
+			 void (*see)(void *arg, const struct pod_info *info), void *arg,
+			 struct err *err)
+{
+	struct budget budget;
+	ProtobufCAllocator a = bounded_allocator(&budget);
+	Kubelet__RuntimeList *list =
+		len <= RUNTIME_PROTO_MAX ? kubelet__runtime_list__unpack(&a, len, data)
+					 : NULL;
+	struct pod_info pod = {.uid = ""};
+
+	if (!list)
+		return err_set(err, -EBADMSG, "not a list of containers, or too large");
+	if (list->n_containers)
+		qsort(list->containers, list->n_containers, sizeof(*list->containers),
+		      compare_by_pod);
+	for (size_t i = 0; i < list->n_containers; i++) {
+		const Kubelet__RuntimeContainer *c = list->containers[i];
+		if (strcmp(pod.uid, label_of(c, LABEL_UID)) != 0) {
+			if (pod.uid[0])
+				see(arg, &pod);
+			if (!name_pod(c, &pod))
+				pod.uid[0] = '\0';
+		}
+		if (pod.uid[0])
+			name_container(c, &pod);
+	}
+	if (pod.uid[0])
+		see(arg, &pod);
+	kubelet__runtime_list__free_unpacked(list, &a);
 	return 0;
 }

@@ -9,8 +9,8 @@
 #include "contrib/k8s/slices.h"
 #include "lib/conf/conf.h"
 
-/* Messages of kubelet's two sockets, as kubelet.proto has them. Any bytes: what they
- * become in memory is bounded, too. */
+/* Messages of kubelet's two sockets and of the container runtime's, as kubelet.proto
+ * has them. Any bytes: what they become in memory is bounded, too. */
 
 #define POD_PROTO_MAX ((size_t)4 << 20)      /* one pod */
 #define DEVICES_PROTO_MAX ((size_t)16 << 20) /* all pods' devices */
@@ -44,6 +44,13 @@ int pod_proto_devices(const unsigned char *data, size_t len,
 		      const struct gpu_names *gpus,
 		      void (*see)(void *arg, const struct pod_devices *d), void *arg,
 		      struct err *err);
+
+/* An answer of CRI's ListContainers. Calls see() for each pod, with its names and those
+ * of its containers, and nothing else that a pod has. */
+#define RUNTIME_PROTO_MAX ((size_t)16 << 20) /* all containers */
+int pod_proto_containers(const unsigned char *data, size_t len,
+			 void (*see)(void *arg, const struct pod_info *info), void *arg,
+			 struct err *err);
 
 /* A device of a device plugin: "GPU-UUID", a replica of it for time slicing
  * "GPU-UUID::3", a MIG instance "MIG-UUID"; AMD's by PCI address "0000:3b:00.0". */

@@ -295,6 +295,7 @@ void pods_begin_container(struct pods *p, const char *uid,
 
 	if (!o)
 		return;
+	p->starts++;
 	containers_begin(&o->containers, run, group);
 	send_containers(p, o, false);
 }
@@ -367,6 +368,26 @@ void pods_see_info(struct pods *p, unsigned source, const struct pod_info *info)
 	changed |= take_number(&o->cpu_milli, info->cpu_milli);
 	changed |= take_number(&o->memory_bytes, info->memory_bytes);
 	o->marks = (o->marks & ~(uint32_t)(POD_FAILED | POD_FINISHED)) | marks;
+	if (changed && o->marks & POD_RUNS)
+		send_start(p, o);
+	containers_name(&o->containers, info);
+	send_containers(p, o, false);
+}
+
+void pods_see_names(struct pods *p, unsigned source, const struct pod_info *info)
+{
+	struct pod *o = info->uid[0] ? take_pod(p, info->uid) : NULL;
+	uint8_t own = (uint8_t)(1u << source);
+
+	if (!o)
+		return;
+	bool only = !(o->known & ~own);
+	o->known |= own;
+	o->listed |= own;
+	if (!only)
+		return;
+	bool changed = take_text(&o->namespace, info->namespace);
+	changed |= take_text(&o->name, info->name);
 	if (changed && o->marks & POD_RUNS)
 		send_start(p, o);
 	containers_name(&o->containers, info);

@@ -93,8 +93,11 @@ void pods_list_groups_end(struct pods *p);
 
 /* What a source says of it: the last word counts. source: its number, less than
  * PODS_SOURCES. */
-#define PODS_SOURCES 2u
+#define PODS_SOURCES 3u
 void pods_see_info(struct pods *p, unsigned source, const struct pod_info *info);
+/* The same of a source that knows the names of the pod and its containers only: it does
+ * not count where another knows the pod. */
+void pods_see_names(struct pods *p, unsigned source, const struct pod_info *info);
 /* The source has it no more. It runs while its group is there. */
 void pods_drop_info(struct pods *p, unsigned source, const char *uid);
 void pods_list_infos_begin(struct pods *p, unsigned source);
@@ -110,7 +113,8 @@ void pods_list_devices_end(struct pods *p);
 /* Sends what could not be sent, all of it again to a new ring, and a sign of life. */
 void pods_refresh(struct pods *p);
 void pods_stats(const struct pods *p, struct pods_stats *ret);
-/* How many have started since pods_new(): if it grows, devices are to be asked for. */
+/* How many pods and containers have started since pods_new(): if it grows, devices and
+ * names are to be asked for. */
 uint64_t pods_starts(const struct pods *p);
 
 #endif

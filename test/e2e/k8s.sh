@@ -40,7 +40,7 @@ started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
 # before kubelet: it waits for it
 "$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.api=off \
-	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter.log 2>&1 </dev/null &
+	--k8s.cri-socket.file="$node/ctd.sock" --k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter.log 2>&1 </dev/null &
 k8s_pid=$!
 started $k8s_pid
 ok "a real kubelet is up" wait_for 120 there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
@@ -94,6 +94,9 @@ ok "it ends" wait_for 90 ended 1
 exact() { scrape && [ -e "last.$1" ] && [ "$(cpu_us "$1") $(value ceems_compute_unit_memory_peak_bytes "$1")" = "$(cat "last.$1")" ]; }
 ok "its CPU time and memory are its control group's, to the microsecond and byte" wait_for 15 exact "$hash" ||
 	echo "# $(cpu_us "$hash") $(value ceems_compute_unit_memory_peak_bytes "$hash") of $(cat "last.$hash")"
+parts_of() { "$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$1\" and .type == \"step_stop\" and (.flags // [] | index(\"part\"))))"; }
+cri_names() { [ "$(parts_of "$hash" | jq -r 'map(.hints.command) | join(" ")') $("$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$hash\" and .type == \"step_stop\" and (.flags | index(\"part\") | not)))[0].hints | .account + \" \" + .name")" = "c1 kube-system static-labnode" ]; }
+ok "its name and its container's are the container runtime's (CRI), for nobody else is asked" wait_for 30 cri_names || parts_of "$hash" | sed 's/^/# /'
 is "pause containers and classes are no units" "$(grep -c '^ceems_compute_unit_cpu_user_seconds_total{manager="k8s"' body)" 1
 rm "$node/manifests/static.yaml"
 
@@ -177,7 +180,6 @@ cat >pod.yaml <<-END
 END
 parts=$(post team)
 ok "a pod with several containers is there" wait_for 60 ended 4
-parts_of() { "$BUILD/ceems-ringdump" "$run/ring" | jq -rs "map(select(.unit == \"$1\" and .type == \"step_stop\" and (.flags // [] | index(\"part\"))))"; }
 has_parts() { [ "$(parts_of "$parts" | jq -r 'map(.hints.command + ":" + (.exit_status // 0 | tostring)) | sort | join(" ")')" = "$1" ]; }
 ok "each container is a part of it, by its name, with its exit code" wait_for 60 has_parts "again:0 again:$((7 << 8)) init:0 side:$((137 << 8))" || parts_of "$parts" | sed 's/^/# /'
 scrape

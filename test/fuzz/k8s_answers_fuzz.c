@@ -67,6 +67,12 @@ static void see_any(void *arg, const struct pod_devices *d)
 		abort();
 }
 
+static void see_any_pod(void *arg, const struct pod_info *info)
+{
+	(void)arg;
+	check_pod(info);
+}
+
 static bool take_any(void *arg, const unsigned char *data, size_t len)
 {
 	(void)arg;
@@ -133,6 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cut_answer(data, size, true, gpus.slices);
 	read_proto_event(data, size);
 	(void)pod_proto_devices(data, size, &gpus, see_any, NULL, &err);
+	(void)pod_proto_containers(data, size, see_any_pod, NULL, &err);
 	slices_free(gpus.slices);
 	(void)grpc_body_take(&body, &call, data, size);
 	grpc_body_done(&body);

@@ -269,10 +269,10 @@ static size_t pack_event(Kubelet__WatchEvent__Type type, Kubelet__Pod *pod)
 	return kubelet__watch_event__pack(&e, packed);
 }
 
-#define ID(digit)                                                                      \
-	"containerd://" digit                                                          \
-	"1111111111111111111111111111111111111111111111111111111"                      \
-	"11111111"
+#define DIGITS(digit)                                                                  \
+	digit "1111111111111111111111111111111111111111111111111111111"                \
+	      "11111111"
+#define ID(digit) "containerd://" DIGITS(digit)
 
 static void check_container(uint32_t i, char digit, const char *name, int exit_code)
 {
@@ -577,6 +577,83 @@ static void names_of_devices_are_told_apart(void **state)
 	assert_string_equal(d.pci, "");
 }
 
+/* ---- the runtime ----------------------------------------------------------------- */
+
+static struct pod_info runtime_pods[4];
+static unsigned runtime_pod_count;
+
+static void see_runtime_pod(void *arg, const struct pod_info *info)
+{
+	(void)arg;
+	assert_true(runtime_pod_count < 4);
+	runtime_pods[runtime_pod_count++] = *info;
+}
+
+/* In any order, beside those that kubelet has not made. */
+static void containers_of_the_runtime_are_read_by_pod(void **state)
+{
+	(void)state;
+	char uid_key[] = "io.kubernetes.pod.uid", name_key[] = "io.kubernetes.pod.name",
+	     space_key[] = "io.kubernetes.pod.namespace", uid[] = UID, hash[] = HASH,
+	     web[] = "web-0", fixed[] = "static-n1", space[] = "team", c1[] = "main",
+	     c2[] = "debug", wrong[] = "../x";
+	char *of[][3] = {{uid, web, space},
+			 {hash, fixed, space},
+			 {uid, web, space},
+			 {wrong, web, space}};
+	char ids[][66] = {DIGITS("a"), DIGITS("b"), DIGITS("c"), DIGITS("d")};
+	char *names[] = {c1, c1, c2, c2}, *keys[] = {uid_key, name_key, space_key};
+	Kubelet__Annotation labels[4][3], *lists[4][3];
+	Kubelet__RuntimeMetadata metadata[4];
+	Kubelet__RuntimeContainer c[5], *all[5];
+	Kubelet__RuntimeList list = KUBELET__RUNTIME_LIST__INIT;
+
+	for (size_t i = 0; i < 4; i++) {
+		kubelet__runtime_container__init(&c[i]);
+		kubelet__runtime_metadata__init(&metadata[i]);
+		metadata[i].name = names[i];
+		c[i].metadata = &metadata[i];
+		c[i].id = ids[i];
+		for (size_t k = 0; k < 3; k++) {
+			kubelet__annotation__init(&labels[i][k]);
+			labels[i][k].key = keys[k];
+			labels[i][k].value = of[i][k];
+			lists[i][k] = &labels[i][k];
+		}
+		c[i].labels = lists[i];
+		c[i].n_labels = 3;
+		all[i] = &c[i];
+	}
+	kubelet__runtime_container__init(&c[4]); /* of nobody */
+	all[4] = &c[4];
+	list.containers = all;
+	list.n_containers = 5;
+	size_t len = kubelet__runtime_list__pack(&list, packed);
+	runtime_pod_count = 0;
+	assert_int_equal(pod_proto_containers(packed, len, see_runtime_pod, NULL, &err),
+			 0);
+	assert_int_equal(runtime_pod_count, 2);
+	assert_string_equal(runtime_pods[0].uid, HASH);
+	assert_string_equal(runtime_pods[0].name, "static-n1");
+	assert_int_equal(runtime_pods[0].container_count, 1);
+	assert_string_equal(runtime_pods[1].uid, UID);
+	assert_string_equal(runtime_pods[1].namespace, "team");
+	event.info = runtime_pods[1];
+	assert_int_equal(event.info.container_count, 2);
+	bool first = event.info.containers[0].id[0] == 'a';
+	check_container(first ? 0 : 1, 'a', "main", -1);
+	check_container(first ? 1 : 0, 'c', "debug", -1);
+	for (size_t cut = 0; cut < len; cut++) { /* never a crash */
+		runtime_pod_count = 0;
+		(void)pod_proto_containers(packed, cut, see_runtime_pod, NULL, &err);
+	}
+	err.text[0] = '\0';
+	assert_int_equal(pod_proto_containers((const unsigned char *)"\x0a\xff", 2,
+					      see_runtime_pod, NULL, &err),
+			 -EBADMSG);
+	assert_true(err.text[0]);
+}
+
 /* ---- gRPC ------------------------------------------------------------------------ */
 
 static size_t messages, message_bytes;
@@ -643,6 +720,7 @@ int main(void)
 		cmocka_unit_test(devices_are_taken_by_resource),
 		cmocka_unit_test(devices_of_claims_are_taken_by_driver),
 		cmocka_unit_test(names_of_devices_are_told_apart),
+		cmocka_unit_test(containers_of_the_runtime_are_read_by_pod),
 		cmocka_unit_test(messages_of_grpc_come_in_any_pieces),
 		cmocka_unit_test(messages_too_long_or_compressed_are_refused),
 	};

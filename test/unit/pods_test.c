@@ -111,6 +111,36 @@ static void names_may_come_before_or_after_the_group(void **state)
 	lab_done(&l);
 }
 
+static void names_of_the_runtime_count_where_nobody_else_tells(void **state)
+{
+	(void)state;
+	struct lab l;
+	struct pod_info names = info_of(UID, "team", "web-0"),
+			whole = info_of(OTHER, "team", "web-1");
+	names.cpu_milli = 0;
+	names.memory_bytes = 0;
+	lab_init(&l, true);
+	make_path(&l, "kubepods/pod" UID);
+	make_path(&l, "kubepods/pod" OTHER);
+	pod_tree_look(l.tree, true, true);
+	pods_see_info(l.pods, 1, &whole);
+	while (next_record(&l))
+		;
+	pods_see_names(l.pods, 2, &names);
+	assert_true(next_record(&l));
+	assert_string_equal(l.last.unit, UID);
+	assert_string_equal(l.last.name, "web-0");
+	assert_int_equal(l.last.cpus, 0);
+	names = info_of(OTHER, "other", "name");
+	pods_see_names(l.pods, 2, &names);
+	assert_false(next_record(&l)); /* the API server knows more */
+	pods_drop_info(l.pods, 1, OTHER);
+	pods_see_names(l.pods, 2, &names);
+	assert_true(next_record(&l));
+	assert_string_equal(l.last.name, "name");
+	lab_done(&l);
+}
+
 static void source_that_forgets_a_pod_does_not_end_it(void **state)
 {
 	(void)state;
@@ -301,6 +331,7 @@ int main(void)
 		cmocka_unit_test(group_that_comes_and_goes_becomes_records),
 		cmocka_unit_test(folders_of_systemd_may_come_later),
 		cmocka_unit_test(names_may_come_before_or_after_the_group),
+		cmocka_unit_test(names_of_the_runtime_count_where_nobody_else_tells),
 		cmocka_unit_test(source_that_forgets_a_pod_does_not_end_it),
 		cmocka_unit_test(static_pod_that_starts_again_is_another_step),
 		cmocka_unit_test(uid_that_is_used_again_is_another_step),
