@@ -16,13 +16,22 @@
 #define DESCRIPTORS_MAX 4096u /* looked at */
 #define TARGET_BYTES 256u
 
-/* By its name, in whatever folder dri is: a file of another kind has no such text. */
-static bool is_drm_file(int fds, const char *name)
+/* -EACCES would say that the process is of no unit. */
+static int error_of_process(void)
+{
+	return errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM : -errno;
+}
+
+/* By its name, in whatever folder dri is: a file of another kind has no such text. 0
+ * also of one that is closed by now. */
+static int is_drm_file(int fds, const char *name)
 {
 	char target[TARGET_BYTES];
 	ssize_t n = readlinkat(fds, name, target, sizeof(target) - 1);
 
-	target[n > 0 ? n : 0] = '\0';
+	if (n < 0)
+		return errno == ENOENT ? 0 : error_of_process();
+	target[n] = '\0';
 	return strstr(target, "/dri/") != NULL;
 }
 
@@ -52,14 +61,15 @@ static int copy_drm_texts(int process, DIR *fds, int to, uint32_t *ret_left_out)
 	while ((e = readdir(fds))) {
 		if (e->d_name[0] == '.')
 			continue;
-		if (seen == DESCRIPTORS_MAX || copied == PROFILE_DRM_FILES_MAX) {
+		if (seen++ == DESCRIPTORS_MAX) {
 			left_out++;
 			break;
 		}
-		seen++;
-		if (!is_drm_file(dirfd(fds), e->d_name))
-			continue;
-		int rc = copy_drm_text(process, e->d_name, to);
+		int rc = is_drm_file(dirfd(fds), e->d_name);
+		if (rc > 0)
+			rc = copied < PROFILE_DRM_FILES_MAX
+				     ? copy_drm_text(process, e->d_name, to)
+				     : -EFBIG;
 		if (rc == -EFBIG)
 			left_out++;
 		else if (rc < 0)
@@ -77,8 +87,7 @@ int profile_copy_drm(int process, uint32_t *ret_left_out, struct err *err)
 	auto_close int to = memfd_create("drm", MFD_CLOEXEC);
 
 	if (!fds || to < 0) {
-		/* -EACCES says that it is of no unit */
-		int rc = errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM : -errno;
+		int rc = error_of_process();
 		if (!fds && folder >= 0)
 			close(folder);
 		return err_set(err, rc, "fd: %s", strerror(-rc));

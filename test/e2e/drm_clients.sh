@@ -33,8 +33,9 @@ client() {
 
 port=$(free_port) || exit 1
 log=$SCRATCH/ceemsd.log
+proc=$SCRATCH/proc
 start() {
-	"$BUILD/ceemsd" --path.procfs="$SCRATCH/proc" --path.sysfs="$SCRATCH/sys" --path.rundir="$SCRATCH/run" --unit.linger=10m \
+	"$BUILD/ceemsd" --path.procfs="$proc" --path.sysfs="$SCRATCH/sys" --path.rundir="$SCRATCH/run" --unit.linger=10m \
 		--web.listen-address="127.0.0.1:$port" --collector.slurm --collector.drm --unit.min-export=0 </dev/null >>"$log" 2>&1 &
 	daemon=$!
 	started $daemon
@@ -45,6 +46,8 @@ scrape() { curl -sf "http://127.0.0.1:$port/metrics" >"$SCRATCH/metrics"; }
 value() { scrape && sed -n "s|^$1{.*uuid=\"$job\".*gpuuuid=\"$pci\"${2:+.*engine=\"$2\"}.*} ||p" "$SCRATCH/metrics"; }
 busy() { value ceems_compute_unit_gpu_engine_seconds_total "$1"; }
 shows() { [ "$("${@:2}")" = "$1" ]; }
+left_out() { scrape && sed -n "s|^ceems_gpu_clients_left_out_total{.*what=\"$1\"} ||p" "$SCRATCH/metrics"; }
+grep_left_out() { [ -n "$(left_out "$1")" ]; }
 openers() { pgrep -P $daemon -x ceems-opener; }
 drm_works() { scrape && grep -q 'ceems_scrape_collector_success{.*collector="drm".*} 1' "$SCRATCH/metrics"; }
 
@@ -90,17 +93,29 @@ ok "the opener's own child is replaced" wait_for 60 shows 4 busy render
 rm "$SCRATCH/proc/$sleeper/fd/4" "$SCRATCH/proc/$sleeper/fdinfo/4"
 ok "a client that is closed has no memory" wait_for 60 shows 3145728 value ceems_compute_unit_gpu_memory_used_bytes
 is "the time of a closed client stays" "$(busy render)" 4
-is "nothing was left out" "$(sed -n 's|^ceems_gpu_clients_left_out_total{.*what="clients"} ||p' "$SCRATCH/metrics")" 0
+is "nothing was left out" "$(left_out clients)" 0
 
 # a driver that hangs
 rm "$SCRATCH/proc/$sleeper/fdinfo/3"
 mkfifo "$SCRATCH/proc/$sleeper/fdinfo/3"
-refused() { scrape && grep -q 'ceems_gpu_clients_left_out_total{.*what="refused"} [1-9]' "$SCRATCH/metrics"; }
+refused() { [ "$(left_out refused)" -gt 0 ]; }
 ok "a driver that does not answer is told of" wait_for 60 refused
 ok "in the log, too" wait_for 20 grep -q "drm: process $sleeper: .*timed out" "$log"
 ok "scrapes go on" drm_works
 is "all is still there" "$(busy render)" 4
 end
-kill "$first_sleeper" # test_cleanup ends the second
+
+# the kernel's own /proc: another user's process may not be looked into without the two capabilities
+mkdir -p "$SCRATCH/dri" && : >"$SCRATCH/dri/renderD128"
+setpriv --reuid=65534 --regid=65534 --clear-groups sleep 1000 3<"$SCRATCH/dri/renderD128" &
+other=$!
+started $other
+for c in $controllers; do echo $other >"$(step_folder $c 1)/task_0/cgroup.procs"; done
+proc=/proc
+start "on the kernel's own /proc"
+ok "it looks at all processes" wait_for 60 grep_left_out processes
+is "none is refused, whoever's it is" "$(left_out refused)" 0
+end
+kill $other "$first_sleeper" # test_cleanup ends the second
 is "no opener is left" "$(kill -0 "$opener" 2>&1 | grep -c 'No such process')" 1
 tap_done

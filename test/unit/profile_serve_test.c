@@ -272,14 +272,15 @@ static void descriptors_beyond_the_bound_are_told_of(void **state)
 	(void)state;
 
 	make_process(dir, STEP_GROUP);
-	for (unsigned i = 0; i <= PROFILE_DRM_FILES_MAX; i++)
+	for (unsigned i = 0; i < PROFILE_DRM_FILES_MAX + 2; i++)
 		put_descriptor(dir, i, "/dev/dri/renderD128", I915_TEXT);
+	put_descriptor(dir, 500, "/dev/null", "pos:\t0\n");
 	start_for(&w, dir, PROFILE_REQUESTS_OF_DRM, false, false);
 	assert_int_equal(ask_for_file(&w, drm_request, &fd, &left_out), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_END),
 			 PROFILE_DRM_FILES_MAX * sizeof(I915_TEXT));
 	close(fd);
-	assert_int_equal(left_out, 1);
+	assert_int_equal(left_out, 2);
 	stop(&w);
 	scratch_remove(dir);
 }
