@@ -19,6 +19,8 @@ CHECKS_MORE += test/e2e/packages.sh
 CHECKS_MORE += test/e2e/packages_rpm.sh
 CHECKS_MORE += test/e2e/autopkgtest.sh
 CHECKS_MORE += test/e2e/slurm_own.sh
+CHECKS_MORE += test/e2e/warewulf.sh
+CHECKS_MORE += test/e2e/selinux.sh
 CHECKS_MORE += test/e2e/deps.sh
 CHECKS += test/e2e/check_slurm.sh
 CHECKS += test/e2e/ceemsd_alone.sh
@@ -77,7 +79,7 @@ CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_hardware.sh
 # other processors
-CHECKS_LONG += test/e2e/cross.sh
+CHECKS_LONG += test/e2e/cross.sh test/e2e/cross_ppc64el.sh test/e2e/cross_riscv64.sh
 CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
