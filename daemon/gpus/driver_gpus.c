@@ -266,6 +266,33 @@ static bool number_of_instance(const struct driver_gpus *d,
 	return false;
 }
 
+/* "nvidia0", "nvidia0/gi3" and "nvidia0/gi3/vgpu1" of Google's plugin: the number of
+ * the device file, and the GPU instance */
+static bool number_of_file(const struct driver_gpus *d, const char *name,
+			   struct gpu_number *ret)
+{
+	const char *p = name + 6, *end = name + strlen(name);
+	uint64_t minor, instance = GPUS_NONE;
+
+	if (strncmp(name, "nvidia", 6) != 0 || scan_u64(&p, end, &minor) < 0)
+		return false;
+	if (strncmp(p, "/gi", 3) == 0) {
+		p += 3;
+		if (scan_u64(&p, end, &instance) < 0)
+			return false;
+	}
+	if (p != end && strncmp(p, "/vgpu", 5) != 0)
+		return false;
+	for (uint32_t i = 0; i < d->of.count; i++) {
+		const struct gpu *g = &d->of.gpu[i];
+		if (g->minor != minor || g->instance != instance)
+			continue;
+		*ret = (struct gpu_number){g->smi_index, g->instance, g->compute};
+		return true;
+	}
+	return false;
+}
+
 static bool has_prefix(const char *s, const char *prefix)
 {
 	return strncasecmp(s, prefix, strlen(prefix)) == 0;
@@ -276,7 +303,7 @@ static int number_of(const struct driver_gpus *d, const struct record_device *de
 		     struct gpu_number *ret, struct err *err)
 {
 	*ret = (struct gpu_number){GPUS_NONE, GPUS_NONE, GPUS_NONE};
-	if (number_of_drm(d, dev, ret))
+	if (number_of_drm(d, dev, ret) || number_of_file(d, dev->uuid, ret))
 		return 1;
 	if (has_prefix(dev->uuid, "MIG-")) {
 		return number_of_instance(d, dev, ret)
@@ -336,7 +363,8 @@ int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
 		if (rc < 0)
 			return rc;
 		n += rc;
-		shared |= rc && dev->share_permille < 1000;
+		shared |= rc &&
+			  (dev->share_permille < 1000 || strstr(dev->uuid, "/vgpu"));
 	}
 	if (!n)
 		return 0;

@@ -21,7 +21,8 @@
  *
  * Sources: NVIDIA k8s-device-plugin (internal/rm: UUIDs, "::" before the number of a
  * replica), the driver's "MIG-<UUID>" and, before 470, "MIG-GPU-<UUID>/<GI>/<CI>"
- * (CUDA C Programming Guide, "CUDA_VISIBLE_DEVICES"); ROCm k8s-device-plugin (PCI
+ * (CUDA C Programming Guide, "CUDA_VISIBLE_DEVICES"); Google's
+ * container-engine-accelerators ("nvidia0/gi1/vgpu0"); ROCm k8s-device-plugin (PCI
  * address, "amdgpu_xcp_N" of a partition); Intel's gpu_plugin ("card0-0": card and
  * number of the share).
  *

@@ -125,6 +125,8 @@ static void plugins_names_become_the_drivers_numbers(void **state)
 	assert_string_equal(number_of_name("MIG-aaaa", NULL), "1.1.0");
 	assert_string_equal(number_of_name("MIG-cccc", NULL), "1.2.1");
 	assert_string_equal(number_of_name("MIG-GPU-22222222/2/1", NULL), "1.2.1");
+	assert_string_equal(number_of_name("nvidia1", NULL), "1");
+	assert_string_equal(number_of_name("nvidia1/gi1", NULL), "1.1.0");
 	assert_string_equal(number_of_name(NULL, "0000:c1:00.0"), "2");
 	/* the first partition has its device's address */
 	assert_string_equal(number_of_name(NULL, "0000:c6:00.0"), "3.0");
@@ -142,6 +144,9 @@ static void what_is_no_gpu_of_this_host_is_none(void **state)
 	assert_string_equal(number_of_name("amdgpu_xcp_../../x", NULL), "");
 	assert_string_equal(number_of_name("MIG-GPU-22222222/2", NULL), "");
 	assert_string_equal(number_of_name("card9-0", NULL), "");
+	assert_string_equal(number_of_name("nvidia9", NULL), "");
+	assert_string_equal(number_of_name("nvidia0x", NULL), "");
+	assert_string_equal(number_of_name("nvidia1/gi9", NULL), "");
 }
 
 static uint32_t start_pod(const char *id, const char *uuid, bool whole)
@@ -171,7 +176,7 @@ static void a_device_that_pods_share_is_of_each_in_equal_parts(void **state)
 
 	(void)state;
 	assert_float_equal(share_of_pod(one), 1, 0);
-	uint32_t two = start_pod("second", "GPU-11111111", false);
+	uint32_t two = start_pod("second", "nvidia0/vgpu1", true);
 	uint32_t other = start_pod("third", "GPU-22222222", true);
 	assert_float_equal(share_of_pod(one), 0.5, 0);
 	assert_float_equal(share_of_pod(two), 0.5, 0);
