@@ -19,6 +19,7 @@ CHECKS_MORE += test/e2e/packages.sh
 CHECKS_MORE += test/e2e/packages_rpm.sh
 CHECKS_MORE += test/e2e/autopkgtest.sh
 CHECKS_MORE += test/e2e/slurm_own.sh
+CHECKS_LONG += test/e2e/ansible.sh
 CHECKS_MORE += test/e2e/warewulf.sh
 CHECKS_MORE += test/e2e/selinux.sh
 CHECKS_MORE += test/e2e/deps.sh
