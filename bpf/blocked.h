@@ -113,8 +113,11 @@ static __always_inline void end_blocked(struct profile_control *c,
 static __always_inline struct cpu_state *
 find_blocked_state(struct task_struct *task, const struct profile_control *c)
 {
-	struct cgroup *cgrp = counted_cgroup(task);
-	struct cpu_state *state = cgrp ? find_wanted_by(cgrp->kn->id, task, c) : NULL;
+	bool unified;
+	struct cgroup *cgrp = unit_cgroup(task, &unified);
+	struct cpu_state *state =
+		cgrp ? find_wanted_by(number_of_group(cgrp->kn->id, unified), task, c)
+		     : NULL;
 
 	return state && state->off_cpu ? state : NULL;
 }

@@ -107,7 +107,7 @@ int BPF_PROG(task_moved, struct cgroup *to, const char *path, struct task_struct
 	bool unified;
 	__u32 slot;
 
-	if (slot_cgroup(task, &unified) != to)
+	if (unit_cgroup(task, &unified) != to)
 		return 0; /* another hierarchy */
 	/* one that moves itself may not leave the CPU for long */
 	if (task->tgid == (int)(bpf_get_current_pid_tgid() >> 32))

@@ -221,17 +221,24 @@ static __always_inline struct profile_group *find_wanted_group(__u32 table,
 	return NULL;
 }
 
+static __always_inline __u64 number_of_group(__u64 id, bool unified)
+{
+	return profile_group_number(id, by_cpuacct && unified);
+}
+
 static __noinline int look_up_groups(struct cpu_state *s, struct task_struct *task,
 				     __u32 table)
 {
-	struct cgroup *cgrp = counted_cgroup_of_any(task);
+	bool unified;
+	struct cgroup *cgrp = unit_cgroup_of_any(task, &unified);
 
 	if (!s)
 		return 0;
 	s->found = 0;
 	for (int i = 0; i < GROUP_ABOVE_MAX && cgrp; i++) {
-		struct profile_group *g =
-			find_wanted_group(table & 1, BPF_CORE_READ(cgrp, kn, id));
+		struct profile_group *g = find_wanted_group(
+			table & 1,
+			number_of_group(BPF_CORE_READ(cgrp, kn, id), unified));
 		if (g) {
 			s->found = g->cgroup;
 			s->hz = g->hz;
@@ -244,7 +251,8 @@ static __noinline int look_up_groups(struct cpu_state *s, struct task_struct *ta
 	return 0;
 }
 
-/* What this CPU knows of group id, which the task is in; NULL: it is not sampled. */
+/* What this CPU knows of the group of a number, which the task is in; NULL: it is not
+ * sampled. */
 static __always_inline struct cpu_state *
 find_wanted_by(__u64 id, struct task_struct *task, const struct profile_control *c)
 {
@@ -264,9 +272,13 @@ find_wanted_by(__u64 id, struct task_struct *task, const struct profile_control 
 static __always_inline struct cpu_state *find_wanted(struct task_struct *task,
 						     const struct profile_control *c)
 {
-	struct cgroup *cgrp = counted_cgroup_of_any(task);
+	bool unified;
+	struct cgroup *cgrp = unit_cgroup_of_any(task, &unified);
 
-	return cgrp ? find_wanted_by(BPF_CORE_READ(cgrp, kn, id), task, c) : NULL;
+	return cgrp ? find_wanted_by(
+			      number_of_group(BPF_CORE_READ(cgrp, kn, id), unified),
+			      task, c)
+		    : NULL;
 }
 
 /* Of the ticks of a CPU the share that its unit asked for, evenly */

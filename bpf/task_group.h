@@ -37,4 +37,25 @@ static __always_inline struct cgroup *counted_cgroup_of_any(struct task_struct *
 		cgroup);
 }
 
+/* On v1 libvirt makes no cpuacct group where that is mounted apart from cpu: its
+ * machines are in the root there, and told apart by their unified groups. */
+static __always_inline struct cgroup *unit_cgroup(struct task_struct *task,
+						  bool *ret_unified)
+{
+	struct cgroup *cgrp = counted_cgroup(task);
+
+	*ret_unified = !by_cpuacct || (cgrp && !cgrp->self.parent);
+	return *ret_unified ? task->cgroups->dfl_cgrp : cgrp;
+}
+
+/* The same of a task that the verifier knows nothing of */
+static __always_inline struct cgroup *unit_cgroup_of_any(struct task_struct *task,
+							 bool *ret_unified)
+{
+	struct cgroup *cgrp = counted_cgroup_of_any(task);
+
+	*ret_unified = !by_cpuacct || (cgrp && !BPF_CORE_READ(cgrp, self.parent));
+	return *ret_unified ? BPF_CORE_READ(task, cgroups, dfl_cgrp) : cgrp;
+}
+
 #endif

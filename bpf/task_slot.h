@@ -56,23 +56,12 @@ static __always_inline __u32 slot_of_group(struct cgroup *cgrp, __u64 id, bool u
 	return slot == SLOT_MASK ? SLOT_NONE : slot;
 }
 
-/* On v1 libvirt makes no cpuacct group where that is mounted apart from cpu: its
- * machines are in the root there, and told apart by their unified groups. */
-static __always_inline struct cgroup *slot_cgroup(struct task_struct *task,
-						  bool *ret_unified)
-{
-	struct cgroup *cgrp = counted_cgroup(task);
-
-	*ret_unified = !by_cpuacct || (cgrp && !cgrp->self.parent);
-	return *ret_unified ? task->cgroups->dfl_cgrp : cgrp;
-}
-
 /* The slot that a task's doings count for; SLOT_NONE: of no unit, or slurmstepd's own.
  */
 static __always_inline __u32 slot_of_task(struct task_struct *task)
 {
 	bool unified;
-	struct cgroup *cgrp = slot_cgroup(task, &unified);
+	struct cgroup *cgrp = unit_cgroup(task, &unified);
 
 	return cgrp ? slot_of_group(cgrp, cgrp->kn->id, unified) : SLOT_NONE;
 }
@@ -80,11 +69,9 @@ static __always_inline __u32 slot_of_task(struct task_struct *task)
 /* The same of a task that the verifier knows nothing of */
 static __always_inline __u32 slot_of_any_task(struct task_struct *task)
 {
-	struct cgroup *cgrp = counted_cgroup_of_any(task);
-	bool unified = !by_cpuacct || (cgrp && !BPF_CORE_READ(cgrp, self.parent));
+	bool unified;
+	struct cgroup *cgrp = unit_cgroup_of_any(task, &unified);
 
-	if (unified)
-		cgrp = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 	return cgrp ? slot_of_group(cgrp, BPF_CORE_READ(cgrp, kn, id), unified)
 		    : SLOT_NONE;
 }

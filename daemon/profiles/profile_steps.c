@@ -14,6 +14,7 @@
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/records/child_msg.h"
+#include "lib/records/profile_sample.h"
 #include "lib/records/profile_step.h"
 
 #define WAIT_NS (100 * NSEC_PER_MSEC) /* spank/arm_wait.h */
@@ -81,27 +82,38 @@ static bool is_blocked_time_wanted(const struct options *o, const struct step *s
 		(step->flags & RECORD_OFF_CPU));
 }
 
-/* The directory that the kernel program knows the step's tasks by; 0: it is gone. */
-static uint64_t cgroup_of_step(const struct env *env, const struct step *s)
+/* The inode of its directory in a hierarchy; 0: it is gone. */
+static uint64_t inode_of_step(const struct env *env, const struct step *s,
+			      uint32_t controller)
 {
 	const struct cgroup_layout *l = &env->cgroups;
-	uint32_t wanted =
-		!l->unified_only && *l->cpuacct ? CGROUP_CPUACCT : CGROUP_UNIFIED;
 	char path[sizeof(l->unified) + RECORD_CGROUP_MAX];
 	struct stat st;
 
 	for (uint32_t i = 0; i < s->cgroup_count && i < RECORD_CGROUPS_MAX; i++) {
 		const struct record_cgroup *c = &s->cgroups[i];
 		size_t len = strnlen(c->path, sizeof(c->path));
-		if (!(c->controllers & wanted) || !cgroup_path_ok(c->path, len))
+		if (!(c->controllers & controller) || !cgroup_path_ok(c->path, len))
 			continue;
-		int n = snprintf(path, sizeof(path), "%s%s", cgroup_dir(l, wanted),
+		int n = snprintf(path, sizeof(path), "%s%s", cgroup_dir(l, controller),
 				 c->path);
 		if (n > 0 && (size_t)n < sizeof(path) &&
 		    fstatat(env->cgroupfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return st.st_ino;
 	}
 	return 0;
+}
+
+/* What the kernel program knows the step's tasks by; 0: it is gone. */
+static uint64_t cgroup_of_step(const struct env *env, const struct step *s)
+{
+	bool by_cpuacct = !env->cgroups.unified_only && *env->cgroups.cpuacct;
+	uint64_t inode = by_cpuacct ? inode_of_step(env, s, CGROUP_CPUACCT) : 0;
+
+	if (inode || (by_cpuacct && !*env->cgroups.unified))
+		return inode;
+	inode = inode_of_step(env, s, CGROUP_UNIFIED);
+	return inode ? profile_group_number(inode, by_cpuacct) : 0;
 }
 
 static void send_step(struct profile_steps *p, struct told_step *t)

@@ -43,7 +43,7 @@ enum sample_end {
 /* A control group whose tasks are sampled, with all groups below it. The table is
  * searched from profile_place(cgroup) on, up to the first that is free. */
 struct profile_group {
-	unsigned long long cgroup; /* inode of its directory; 0: free */
+	unsigned long long cgroup; /* profile_group_number(); 0: free */
 	unsigned int hz;
 	unsigned int off_cpu; /* 1: also where its threads are blocked */
 };
@@ -171,6 +171,15 @@ struct profile_first {
 };
 
 /* Where to begin to look for a number in a table of a power of two of places */
+/* What a group is known by: its directory's inode. Where tasks are told apart by v1's
+ * cpuacct, those in its root are by their unified group (bpf/task_group.h), and inodes
+ * of one hierarchy are used again in another. */
+static inline unsigned long long profile_group_number(unsigned long long inode,
+						      int unified_beside_v1)
+{
+	return unified_beside_v1 ? inode | 1ull << 63 : inode;
+}
+
 static inline unsigned int profile_place(unsigned long long number, unsigned int mask)
 {
 	return (unsigned int)(number * 0x9e3779b97f4a7c15ull >> 40) & mask;

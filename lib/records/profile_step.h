@@ -17,7 +17,7 @@ struct profile_step {
 	uint32_t magic;
 	uint32_t state;  /* enum profile_step_state */
 	uint64_t key;    /* its own while ceemsd runs */
-	uint64_t cgroup; /* inode of its directory, of cgroup v2 or of v1's cpuacct */
+	uint64_t cgroup; /* profile_group_number() */
 	uint32_t hz, uid;
 	uint32_t manager; /* enum record_manager */
 	uint32_t step, restarts;

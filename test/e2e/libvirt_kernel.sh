@@ -21,7 +21,17 @@ tap=
 domain 1 "$word-one" "$(disk disk.img writethrough)$serial$tap"
 domain 2 "$word-two" "$(disk direct.img none)"
 
-ok "ceemsd is up" ceemsd_begin run --collector.libvirt.swap-memory-metrics --collector.libvirt.psi-metrics --collector.libvirt.blkio-metrics \
+profiles=()
+if [ -x "$BUILD/ceems-profiler" ]; then
+	store=$(free_port)
+	echo 200 >control
+	: >pushed
+	python3 "$TOP/test/fake/push_host.py" "$store" control pushed >host.log 2>&1 </dev/null &
+	started $!
+	wait_for 30 grep -q ready host.log
+	profiles=(--profiling.policy=always --profiling.interval=2s --profiles.spool="$SCRATCH/profiles" --profiles.url="http://127.0.0.1:$store")
+fi
+ok "ceemsd is up" ceemsd_begin run "${profiles[@]}" --collector.libvirt.swap-memory-metrics --collector.libvirt.psi-metrics --collector.libvirt.blkio-metrics \
 	--collector.ebpf.io-metrics --collector.ebpf.network-metrics --collector.perf.software-events
 adapter_begin lv run
 ok "a domain starts" v create 1.xml
@@ -56,6 +66,14 @@ v resume "$(uuid 1)"
 # ---- software events
 ok "its page faults are counted" wait_for 60 above ceems_perf_page_faults_total 100
 ok "so are its context switches" wait_for 60 above ceems_perf_context_switches_total 100
+
+# ---- profiles
+if grep -q '^ceems_profiler_rate_hertz{.*} [1-9]' body; then
+	profiled() { [ -n "$(jq -r --arg u "$(uuid 1)" 'select(.labels.uuid == $u and .labels.manager == "libvirt") | .stacks[].frames[]' pushed)" ]; }
+	ok "its profile says where its CPU time goes" wait_for 60 profiled || tail -n 3 courier.log ceemsd-run.log | sed 's/^/# /'
+else
+	skip "its profile says where its CPU time goes" "this kernel lets no profiler in: $(grep -m1 -o 'profile[^"]*' ceemsd-run.log)"
+fi
 
 # ---- the control group's own
 file_of() { find /sys/fs/cgroup -path "*/machine/qemu-*$word-one.*/$1" -not -path '*/vcpu*' -not -path '*/emulator/*' | head -1; } # NAME
