@@ -93,6 +93,7 @@ static int answer_request(struct profile_server *s, const struct profile_request
 	case PROFILE_REQUEST_FILE:
 	case PROFILE_REQUEST_PERF_MAP:
 	case PROFILE_REQUEST_DRM:
+	case PROFILE_REQUEST_MEMORY:
 		profile_worker_ask(&s->worker, r, &a, &own[0]);
 		a.fds = own[0] >= 0;
 		break;

@@ -39,6 +39,8 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 	}
 	if (r->kind == PROFILE_REQUEST_DRM)
 		return profile_copy_drm(process, &a->left_out, err);
+	if (r->kind == PROFILE_REQUEST_MEMORY)
+		return profile_copy_memory(process, r->start, r->end, err);
 	a->uid = profile_owner(process);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP

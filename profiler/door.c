@@ -226,3 +226,15 @@ int door_file(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
 	*ret = a.file;
 	return fds[0];
 }
+
+int door_memory(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
+		struct err *err)
+{
+	struct profile_request r = {
+		.kind = PROFILE_REQUEST_MEMORY, .pid = pid, .start = start, .end = end};
+	struct profile_reply a;
+	int fds[FD_PASS_MAX];
+	int rc = ask_opener(d, &r, 1, fds, &a, err);
+
+	return rc < 0 ? rc : fds[0];
+}

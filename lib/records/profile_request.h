@@ -19,6 +19,7 @@
 #define PROFILE_REQUEST_OPEN_MS 500u
 
 #define PROFILE_PERF_MAP_MAX (64u << 20)
+#define PROFILE_MEMORY_MAX (16u << 20)
 
 enum profile_request_kind {
 	/* Loads the kernel program, in place of an earlier one: PROFILE_FDS
@@ -51,6 +52,11 @@ enum profile_request_kind {
 	 * texts, a NUL after each, at most PROFILE_DRM_TEXT_MAX; its descriptor, for
 	 * reading. -ENODATA: it has none. Same wait. */
 	PROFILE_REQUEST_DRM,
+	/* A copy, in memory, of what the process has mapped from start to end, which is
+	 * one whole mapping of a file that it may not write to, of at most
+	 * PROFILE_MEMORY_MAX: its descriptor, for reading. For files that do not open:
+	 * -EACCES. Same wait. */
+	PROFILE_REQUEST_MEMORY,
 	PROFILE_REQUEST_KINDS
 };
 

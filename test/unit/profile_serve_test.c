@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/fd_pass.h"
@@ -147,6 +149,42 @@ static void processes_of_no_unit_are_nobodys_business(void **state)
 	r.pid = UINT32_MAX;
 	assert_int_equal(ask(&w, r), -ESRCH);
 	stop(&w);
+}
+
+static int ask_for_memory(struct world *w, const char *at, size_t size)
+{
+	return ask(w, (struct profile_request){.kind = PROFILE_REQUEST_MEMORY,
+					       .pid = (uint32_t)getpid(),
+					       .start = (uint64_t)(uintptr_t)at,
+					       .end = (uint64_t)(uintptr_t)at + size});
+}
+
+static void only_what_is_mapped_of_a_file_for_reading_alone_is_copied(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	auto_close int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *only = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	char *both = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	char *none = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct world w;
+	(void)state;
+
+	assert_true(only != MAP_FAILED && both != MAP_FAILED && none != MAP_FAILED);
+	start_serving(&w, true);
+	int rc = ask_for_memory(&w, only, page);
+	assert_true(rc == 0 || geteuid() != 0);
+	assert_int_equal(ask_for_memory(&w, both, page), -EPERM);
+	assert_int_equal(ask_for_memory(&w, only, page / 2), -ENOENT);
+	assert_true(ask_for_memory(&w, none, page) < 0);
+	assert_int_equal(ask_for_memory(&w, only, (size_t)PROFILE_MEMORY_MAX + 1),
+			 -EFBIG);
+	stop(&w);
+	start_serving(&w, false); /* we are no unit */
+	assert_int_equal(ask_for_memory(&w, only, page), -EACCES);
+	stop(&w);
+	munmap(only, page);
+	munmap(both, page);
+	munmap(none, page);
 }
 
 static void put_text(const char *dir, const char *name, const char *text)
@@ -394,6 +432,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_on_the_list_is_refused),
 		cmocka_unit_test(what_is_no_function_of_the_kernel_has_no_name),
 		cmocka_unit_test(processes_of_no_unit_are_nobodys_business),
+		cmocka_unit_test(
+			only_what_is_mapped_of_a_file_for_reading_alone_is_copied),
 		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
 		cmocka_unit_test(steps_machines_and_pods_are_units),
 		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
