@@ -15,6 +15,7 @@
 #endif
 
 #include "lib/cleanup.h"
+#include "profiler/dynamic_symbols.h"
 #include "profiler/go_names.h"
 #include "profiler/readable_name.h"
 
@@ -139,7 +140,8 @@ void file_names_open(int fd, const char *debug_root, struct file_names *ret)
 		if (ret->debug)
 			(void)symbols_add(&ret->symbols, ret->debug, SHT_SYMTAB,
 					  SYMBOLS_MAX);
-		(void)symbols_add(&ret->symbols, ret->elf, SHT_DYNSYM, SYMBOLS_MAX);
+		if (symbols_add(&ret->symbols, ret->elf, SHT_DYNSYM, SYMBOLS_MAX) <= 0)
+			(void)dynamic_symbols_add(&ret->symbols, ret->elf, SYMBOLS_MAX);
 		add_embedded(ret);
 		(void)go_names_add(&ret->symbols, ret->elf, SYMBOLS_MAX);
 	}

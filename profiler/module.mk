@@ -14,6 +14,7 @@ libprofiler_NEEDS := $(if $(HAVE_IBERTY),-liberty)
 libprofiler_SRCS += profiler/blocked.c
 libprofiler_SRCS += profiler/by_hand.c
 libprofiler_SRCS += profiler/door.c
+libprofiler_SRCS += profiler/dynamic_symbols.c
 libprofiler_SRCS += profiler/elf_file.c
 libprofiler_SRCS += profiler/file_names.c
 libprofiler_SRCS += profiler/file_reader.c

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "profiler/dynamic_symbols.h"
 
 enum { WORD = 8, ALIGNED = 64, REG_MAX = 31 };
 
@@ -244,6 +245,33 @@ struct frames {
 	int encoding;  /* DW_EH_PE_...; -1: not in a way that is known */
 };
 
+/* By .eh_frame_hdr, as the unwinder of a program does (LSB, exception frames, 10.6.2);
+ * what lies behind .eh_frame in its segment comes after a length of 0. */
+static Elf_Data *find_by_header(Elf *elf, GElf_Addr *ret_address)
+{
+	enum { POINTER_AT = 4, HEAD_BYTES = 8 };
+	size_t headers = 0;
+	GElf_Phdr p;
+
+	if (elf_getphdrnum(elf, &headers) != 0)
+		return NULL;
+	for (size_t i = 0; i < headers; i++) {
+		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_GNU_EH_FRAME)
+			continue;
+		Elf_Data *head =
+			dynamic_symbols_chunk(elf, p.p_vaddr, HEAD_BYTES, ELF_T_BYTE);
+		const uint8_t *at = head ? head->d_buf : NULL;
+		int32_t offset;
+		if (!at || head->d_size < HEAD_BYTES || at[0] != 1 ||
+		    at[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+			return NULL;
+		memcpy(&offset, at + POINTER_AT, sizeof(offset));
+		*ret_address = p.p_vaddr + POINTER_AT + (GElf_Addr)(int64_t)offset;
+		return dynamic_symbols_chunk(elf, *ret_address, UINT64_MAX, ELF_T_BYTE);
+	}
+	return NULL;
+}
+
 static int find_eh_frame(Elf *elf, struct frames *ret, struct err *err)
 {
 	size_t names = 0;
@@ -261,12 +289,13 @@ static int find_eh_frame(Elf *elf, struct frames *ret, struct err *err)
 			continue;
 		ret->data = elf_rawdata(section, NULL);
 		ret->address = head.sh_addr;
-		ret->ident = (const unsigned char *)elf_getident(elf, NULL);
-		ret->cie = (Dwarf_Off)-1;
-		if (ret->data)
-			return 0;
+		break;
 	}
-	return err_set(err, -ENODATA, "no .eh_frame");
+	if (!section)
+		ret->data = find_by_header(elf, &ret->address);
+	ret->ident = (const unsigned char *)elf_getident(elf, NULL);
+	ret->cie = (Dwarf_Off)-1;
+	return ret->data ? 0 : err_set(err, -ENODATA, "no .eh_frame");
 }
 
 /* The letters of the augmentation say what its data hold. */

@@ -678,6 +678,10 @@ admission_review_test_LIBS := libadmission libhttp libconf libbase
 admission_review_test_PKGS := json-c libcurl yaml-0.1
 endif
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
+TESTS += dynamic_symbols_test
+dynamic_symbols_test_LIBS := libprofiler libopener libhttp libconf libbase
+dynamic_symbols_test_PKGS := libbpf $(libprofiler_USES)
+dynamic_symbols_test_LDLIBS := $(libprofiler_NEEDS)
 TESTS += learn_queue_test
 learn_queue_test_LIBS := libprofiler libopener libhttp libconf libbase
 learn_queue_test_PKGS := libbpf $(libprofiler_USES)
