@@ -286,10 +286,21 @@ void modules_let_go(struct modules *m, uint32_t since_s)
 	}
 }
 
+uint64_t modules_image_bytes(const struct modules *m)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct module *o = &m->all[i];
+		bytes += o->fd >= 0 && !o->file.inode ? o->file.size : 0;
+	}
+	return bytes;
+}
+
 uint64_t modules_bytes(const struct modules *m)
 {
-	return m->count * sizeof(*m->all) + m->names.text_bytes +
-	       m->names.slot_count * sizeof(*m->names.slots) +
+	return modules_image_bytes(m) + m->count * sizeof(*m->all) +
+	       m->names.text_bytes + m->names.slot_count * sizeof(*m->names.slots) +
 	       m->names.number_room * sizeof(*m->names.numbers) +
 	       python_codes_bytes(&m->codes);
 }

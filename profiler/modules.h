@@ -81,6 +81,8 @@ uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address
 /* Lets go of the files, and of the names, that no process has mapped any more and that
  * were in no stack since: those stacks have been named. */
 void modules_let_go(struct modules *m, uint32_t since_s);
+/* Bytes of those that are images of processes' memory (process_image.h) */
+uint64_t modules_image_bytes(const struct modules *m);
 /* Bytes of what is not in the kernel program's arrays */
 uint64_t modules_bytes(const struct modules *m);
 

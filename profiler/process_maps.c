@@ -11,67 +11,23 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-
-struct map_line {
-	uint64_t start, end, offset;
-	struct module_key key;
-	const char *path;
-};
+#include "profiler/map_line.h"
+#include "profiler/process_image.h"
 
 /* The kernel's code in each process (vdso(7)), which is in no file: all of 64 bits have
  * the same, and so have we. */
-#define VDSO_NAME "[vdso]"
 #define VDSO_BYTES_MAX 65536u
-static const struct module_key vdso_key = {.device = UINT64_MAX, .inode = 1};
 
 static int copy_vdso(size_t size)
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
-	auto_close int fd = memfd_create(VDSO_NAME, MFD_CLOEXEC);
+	auto_close int fd = memfd_create(MAP_LINE_VDSO, MFD_CLOEXEC);
 
 	if (!vdso || size > VDSO_BYTES_MAX)
 		return -ENOENT;
 	if (fd < 0 || fs_write_all(fd, vdso, size) < 0)
 		return -errno;
 	return steal_fd(&fd);
-}
-
-static bool take_number(char **at, int base, char end, uint64_t *ret)
-{
-	char *behind = *at;
-
-	*ret = strtoull(*at, &behind, base);
-	if (behind == *at || *behind != end)
-		return false;
-	*at = behind + 1;
-	return true;
-}
-
-/* "start-end rights offset device inode path", proc_pid_maps(5) */
-static bool parse_map_line(char *line, struct map_line *ret)
-{
-	enum { RIGHTS = 5 }; /* "r-xp " */
-	uint64_t major, minor;
-	char *at = line;
-
-	line[strcspn(line, "\n")] = '\0';
-	if (!take_number(&at, 16, '-', &ret->start) ||
-	    !take_number(&at, 16, ' ', &ret->end) || strnlen(at, RIGHTS) < RIGHTS ||
-	    at[2] != 'x')
-		return false;
-	at += RIGHTS;
-	if (!take_number(&at, 16, ' ', &ret->offset) ||
-	    !take_number(&at, 16, ':', &major) || !take_number(&at, 16, ' ', &minor) ||
-	    !take_number(&at, 10, ' ', &ret->key.inode))
-		return false;
-	ret->key.device = major << 32 | minor;
-	if (strstr(at, VDSO_NAME)) {
-		ret->key = vdso_key;
-		ret->path = VDSO_NAME;
-		return ret->end > ret->start;
-	}
-	ret->path = strchr(at, '/');
-	return ret->path && ret->key.inode && ret->end > ret->start;
 }
 
 /* mappings begin at a page, segments anywhere in it */
@@ -90,7 +46,7 @@ static void place_mapping(const struct module *o, const struct map_line *l,
 	}
 }
 
-static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
+static int find_module_of(struct door *d, uint32_t pid, uint32_t uid, FILE *maps,
 			  const struct map_line *l, struct modules *m, uint32_t now_s,
 			  struct err *err)
 {
@@ -99,9 +55,10 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
 
 	if (index >= 0)
 		return index;
-	int fd = l->key.device == vdso_key.device
-			 ? copy_vdso(l->end - l->start)
-			 : door_file(d, pid, l->start, l->end, &file, err);
+	int fd = map_line_is_vdso(l) ? copy_vdso(l->end - l->start)
+				     : door_file(d, pid, l->start, l->end, &file, err);
+	if (fd == -EACCES && modules_image_bytes(m) < PROCESS_IMAGES_MAX)
+		fd = process_image_copy(d, pid, maps, l, &file, err);
 	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE || fd == -EAGAIN)
 		return fd; /* the process, the mapping or the opener is no more */
 	return modules_add(m, fd < 0 ? -1 : fd, &file, l->path, &l->key, uid, now_s,
@@ -126,9 +83,9 @@ int process_maps_read(struct door *d, uint32_t pid, struct modules *m, uint32_t 
 	}
 	while (count < PROFILE_MAPPINGS_MAX && getline(&line, &room, f) > 0) {
 		struct map_line l;
-		if (!parse_map_line(line, &l))
+		if (!map_line_parse(line, &l) || !l.executes)
 			continue;
-		int module = find_module_of(d, pid, uid, &l, m, now_s, err);
+		int module = find_module_of(d, pid, uid, f, &l, m, now_s, err);
 		if (module < 0)
 			continue;
 		place_mapping(&m->all[module], &l, &ret[count]);

@@ -37,6 +37,7 @@ CHECKS += test/e2e/python_stacks.sh
 CHECKS += test/e2e/go_stacks.sh
 CHECKS += test/e2e/jit_stacks.sh
 CHECKS += test/e2e/profiler_hung_files.sh
+CHECKS += test/e2e/profiler_closed_files.sh
 CHECKS += test/e2e/profiler.sh
 CHECKS_MORE += test/e2e/amd_gpu.sh
 CHECKS_MORE += test/e2e/drm_clients.sh

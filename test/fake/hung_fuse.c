@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hung_fuse FILE FOLDER TRIGGER: mounts a file system on a folder that has one file,
- * program, with what FILE holds, and answers the kernel (linux/fuse.h) as long as
- * TRIGGER does not exist. If that says "open" nothing is answered from then on; if
- * "read", files still open. Until it is killed; who started it unmounts the folder. */
+/* hung_fuse FILE FOLDER TRIGGER [UID GID]: mounts a file system on a folder that has
+ * one file, program, with what FILE holds, and answers the kernel (linux/fuse.h) as
+ * long as TRIGGER does not exist. If that says "open" nothing is answered from then on;
+ * if "read", files still open. With a UID and GID only a process of that user and group
+ * may look into it: root may not. Until it is killed; who started it unmounts the
+ * folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -116,11 +118,11 @@ static int is_hung(const struct host *h, uint32_t opcode)
 int main(int argc, char *argv[])
 {
 	static char in[BUFFER] __attribute__((aligned(8)));
-	struct host h = {.trigger = argc == 4 ? argv[3] : ""};
+	struct host h = {.trigger = argc >= 4 ? argv[3] : ""};
 	char options[128];
 	struct stat st;
 
-	if (argc != 4)
+	if (argc != 4 && argc != 6)
 		return 2;
 	h.file = open(argv[1], O_RDONLY | O_CLOEXEC);
 	h.device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -130,8 +132,9 @@ int main(int argc, char *argv[])
 	}
 	h.size = (uint64_t)st.st_size;
 	(void)snprintf(options, sizeof(options),
-		       "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		       h.device);
+		       "fd=%d,rootmode=40000,user_id=%s,group_id=%s%s", h.device,
+		       argc == 6 ? argv[4] : "0", argc == 6 ? argv[5] : "0",
+		       argc == 6 ? "" : ",allow_other");
 	if (mount("hung", argv[2], "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
 		perror("mount");
 		return 1;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CEEMS_PROFILER_PROCESS_IMAGE_H
+#define CEEMS_PROFILER_PROCESS_IMAGE_H
+
+#include <stdio.h>
+
+#include "profiler/door.h"
+#include "profiler/map_line.h"
+
+/* A file that root may not open, as on an NFS with root_squash or a FUSE of a user's,
+ * put together from what a process has mapped of it: as much of the ELF file as the
+ * loader needed, without sections. Where it was mapped is in its e_entry, since a
+ * loader writes addresses of the process into .dynamic. */
+#define PROCESS_IMAGE_MAX (16u << 20) /* bytes of one */
+#define PROCESS_IMAGES_MAX (24u << 20)
+
+/* A descriptor, of memory. maps is read from its beginning and comes back where it
+ * stood; code is the mapping in question. ret->size: the bytes that it takes. */
+int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
+		       const struct map_line *code, struct profile_file *ret,
+		       struct err *err);
+
+#endif

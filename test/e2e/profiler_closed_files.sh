@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A program whose file root may not open, as on an NFS with root_squash: here on a FUSE that is its user's alone. Its stacks
+# and names come from what the process has mapped of it.
+. "$(dirname "$0")/../tap.sh"
+[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
+have_root || skip_all "not root"
+[ -c /dev/fuse ] || skip_all "there is no /dev/fuse"
+command -v setpriv >/dev/null || skip_all "no setpriv"
+if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
+group=$parent/ceems_test_$$
+mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
+mkdir "$SCRATCH/mount"
+test_cleanup() {
+	umount -l "$SCRATCH/mount" 2>/dev/null
+	wait_for 20 rmdir "$group"
+}
+why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)
+[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+cat >"$SCRATCH/a.c" <<'C'
+#include <math.h>
+volatile double s;
+__attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) s += sqrt(i); s += 1; }
+__attribute__((noinline)) void middle(void) { leaf(); s = 1; }
+__attribute__((noinline)) static void own(void) { middle(); s = 2; }
+int main(void) { for (;;) own(); }
+C
+user=65533
+try() { # what flags...
+	gcc -O3 -fomit-frame-pointer -o "$SCRATCH/file" "$SCRATCH/a.c" -lm "${@:2}" 2>"$SCRATCH/log" || { skip "$1" "gcc cannot do it here"; return; }
+	"$BUILD/hung_fuse" "$SCRATCH/file" "$SCRATCH/mount" "$SCRATCH/none" $user $user >"$SCRATCH/said" 2>"$SCRATCH/log" &
+	server=$!
+	started $server
+	wait_for 20 grep -q ready "$SCRATCH/said" || { skip "$1" "no FUSE here: $(tail -n 1 "$SCRATCH/log")"; return; }
+	ok "$1: root may not open it" test ! -r "$SCRATCH/mount/program"
+	(echo $BASHPID >"$group/cgroup.procs" && exec setpriv --reuid=$user --regid=$user --clear-groups "$SCRATCH/mount/program") </dev/null >/dev/null 2>"$SCRATCH/log" &
+	program=$!
+	started $program
+	wait_for 20 grep -q mount/program "/proc/$program/maps"
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=2s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
+	like "$1: what it exports has its names, what it does not its file's, to the program's start" "$(cat "$SCRATCH/stacks")" '_start;.*main;\[program\];middle;leaf [0-9]'
+	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
+	ok "$1: nearly all stacks are whole (${whole:-0} of ${samples:-0})" test "${samples:-0}" -gt 10 -a $((${whole:-0} * 100)) -ge $((${samples:-0} * 98))
+	kill -9 $program
+	wait $program 2>/dev/null
+	kill -9 $server
+	wait $server 2>/dev/null
+	umount -l "$SCRATCH/mount"
+}
+try "a position-independent program" -rdynamic -pie -fPIE
+try "one with fixed addresses" -rdynamic -no-pie
+try "one without .gnu.hash" -rdynamic -Wl,--hash-style=sysv
+tap_done
