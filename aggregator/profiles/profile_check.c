@@ -84,7 +84,8 @@ int profile_check_bytes(const struct profile_record *r, struct buf *scratch,
 
 static const struct pg_statement unit_of_profile = {
 	"unit_of_profile",
-	"WITH place AS (SELECT o.id, c.id AS cluster, c.manager FROM cluster c"
+	"WITH place AS (SELECT o.id, c.id AS cluster, c.reported_as AS manager FROM "
+	"cluster c"
 	" JOIN node o ON o.cluster = c.id WHERE c.name = $1"
 	" AND (o.name = $2 OR o.name = split_part($2, '.', 1) AND NOT EXISTS"
 	" (SELECT FROM node f WHERE f.cluster = c.id AND f.name = $2))), "

@@ -81,7 +81,8 @@ static int ask_backend(struct asker *a, const char *path, struct http_response *
 	return http_client_do(a->client, &r, ret, err);
 }
 
-/* {"status":"success","data":{"version":"2.42.0",...}} */
+/* {"status":"success","data":{"version":"2.42.0",...}}; others than Prometheus may say
+ * who they are, as Grafana Mimir does in "application". */
 static int read_dialect(const struct http_response *r, unsigned flags)
 {
 	const struct http_json_limits limits = {.bytes_max = ANSWER_BYTES_MAX,
@@ -91,14 +92,16 @@ static int read_dialect(const struct http_response *r, unsigned flags)
 	if (!r->body.len ||
 	    http_json_object(r->body.data, r->body.len, &limits, &o, NULL) < 0)
 		return -1;
-	const char *version =
-		http_json_text(http_json_get(o, "data", json_type_object), "version");
+	struct json_object *data = http_json_get(o, "data", json_type_object);
+	const char *version = http_json_text(data, "version");
+	const char *who = http_json_text(data, "application");
 	if (!version)
 		return -1;
 	/* compatible servers have version numbers of their own */
 	int d = promql_dialect_of(version);
-	return d < PROMQL_VERSION(2, 42) ? PROMQL_2 | PROMQL_OTHER
-					 : (int)((unsigned)d | flags);
+	bool other =
+		(who && strcmp(who, "Prometheus") != 0) || d < PROMQL_VERSION(2, 42);
+	return other ? PROMQL_2 | PROMQL_OTHER : (int)((unsigned)d | flags);
 }
 
 static int check_status(const char *path, unsigned status, struct err *err)

@@ -159,6 +159,12 @@ static void a_prometheus_that_is_ready_is_well_and_says_its_dialect(void **state
 	atomic_store(&s.build, BUILD_OTHER);
 	assert_int_equal(look(b, true, &dialect), 0);
 	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
+	/* a number of Prometheus', but not its */
+	atomic_store(&s.build,
+		     "{\"status\":\"success\",\"data\":{\"version\":\"3.1.0\","
+		     "\"application\":\"Grafana Mimir\"}}");
+	assert_int_equal(look(b, true, &dialect), 0);
+	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
 	/* nonsense says nothing, and is no illness */
 	atomic_store(&s.build, "<html>");
 	assert_int_equal(look(b, true, &dialect), 0);
