@@ -26,6 +26,12 @@ for _ in $(seq 100); do curl -sf -o /dev/null "http://127.0.0.1:$port/health" &&
 sql() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGURL" -c "$1"; }
 load() { "$BUILD/bench/ingest_load" "$port" "$work/token" "$@"; } # start|interval NODES UNITS WINDOWS T0 [THREADS]
 rss() { awk -v k="$1:" '$1 == k { print $2 }' "/proc/$agg_pid/status"; }
+# Processor time in seconds so far: the aggregator's, and that of Postgres with the sessions that are over
+aggregator_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ print ($14 + $15) / hz }' "/proc/$agg_pid/stat"; }
+postgres_cpu() {
+	cat /proc/[0-9]*/stat 2>/dev/null | awk -v hz="$(getconf CLK_TCK)" -v first="$PGPID" '{ sub(/^.*\) /, $1 " ") }
+		$1 == first { t += $13 + $14 + $15 + $16 } $3 == first { t += $13 + $14 } END { print t / hz }'
+}
 row() { # metric value unit [sense reach]
 	awk -v b="$bench" -v m="$1" -v v="$2" -v u="$3" -v s="${4:-}" -v r="${5:-}" 'BEGIN {
 		printf "{\"bench\":\"%s\",\"metric\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",", b, m, v, u
