@@ -59,13 +59,26 @@ static bool is_file(const struct module *o, const struct profile_file *f)
 	       o->file.changed_ns == f->changed_ns;
 }
 
+static bool is_image(const struct module *o)
+{
+	return o->fd >= 0 && !o->file.inode && o->file.size;
+}
+
+bool modules_is_unsettled(const struct modules *m, uint32_t module)
+{
+	const struct module *o = &m->all[module];
+
+	return is_image(o) && o->copies < MODULE_COPIES;
+}
+
 int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s)
 {
 	/* the newest first: a file that was replaced in place has an older module */
 	for (uint32_t i = m->count; i-- > 0;) {
 		const struct module *o = &m->all[i];
 		if (is_key(o, key) && o->checked_s + CHECK_S > now_s &&
-		    (o->fd >= 0 || !o->segment_count) && !o->evicted)
+		    (o->fd >= 0 || !o->segment_count) && !o->evicted &&
+		    !modules_is_unsettled(m, i))
 			return (int)i;
 	}
 	return -ENOENT;
@@ -223,6 +236,7 @@ static int renew_module(struct modules *m, int index, int *fd, uint32_t uid,
 	struct module *o = &m->all[index];
 
 	o->checked_s = now_s;
+	o->copies++;
 	if (o->fd < 0) {
 		o->fd = steal_fd(fd);
 		o->uid = uid;
@@ -256,6 +270,7 @@ int modules_add(struct modules *m, int fd, const struct profile_file *file,
 	o->file = *file;
 	o->checked_s = o->seen_s = now_s;
 	o->uid = uid;
+	o->copies = 1;
 	o->fd = steal_fd(&own);
 	place_rows(m, (uint32_t)index, now_s);
 	return index;
@@ -291,8 +306,7 @@ uint64_t modules_image_bytes(const struct modules *m)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		const struct module *o = &m->all[i];
-		bytes += o->fd >= 0 && !o->file.inode ? o->file.size : 0;
+		bytes += is_image(&m->all[i]) ? m->all[i].file.size : 0;
 	}
 	return bytes;
 }

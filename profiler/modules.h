@@ -39,6 +39,7 @@ struct module {
 	int segment_count; /* 0: it could not be read */
 	uint32_t uid;      /* whose process it was last opened for */
 	bool no_names;     /* whoever looked for them was lost */
+	uint32_t copies;   /* of an image: how often it was made */
 };
 
 struct modules {
@@ -81,6 +82,10 @@ uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address
 /* Lets go of the files, and of the names, that no process has mapped any more and that
  * were in no stack since: those stacks have been named. */
 void modules_let_go(struct modules *m, uint32_t since_s);
+/* It is an image (process_image.h) of a process whose loader may not have been through
+ * with it: it is to be copied again, up to MODULE_COPIES times. */
+#define MODULE_COPIES 4u
+bool modules_is_unsettled(const struct modules *m, uint32_t module);
 /* Bytes of those that are images of processes' memory (process_image.h) */
 uint64_t modules_image_bytes(const struct modules *m);
 /* Bytes of what is not in the kernel program's arrays */

@@ -20,7 +20,7 @@
 #define QUEUE_MS 1   /* while a process waits to be looked at */
 #define LINGER_S 60u /* processes are watched, without clocks */
 #define LOOKS_SOON 4u
-#define SECOND_LOOK_NS 30000000u
+#define SECOND_LOOK_NS UINT64_C(30000000)
 #define TAKES_MAX 64 /* processes in one go, between looks at the ring */
 
 struct session {
@@ -59,6 +59,21 @@ static void process_gone(void *arg, const struct profile_mapping *mappings,
 	count_users(arg, mappings, count, -1);
 }
 
+/* What its loader has not relocated yet cannot be read: it is looked at again soon, and
+ * then later. */
+static void look_at_images_again(struct session *s, const struct known_process *k,
+				 uint32_t count)
+{
+	for (uint32_t i = 0; k && k->looks < MODULE_COPIES && i < count; i++) {
+		if (!modules_is_unsettled(&s->modules, s->found[i].module))
+			continue;
+		learn_queue_put(&s->queue, k->pid,
+				clock_boottime_ns() +
+					(SECOND_LOOK_NS << (2 * k->looks)));
+		return;
+	}
+}
+
 static struct known_process *learn_process(struct session *s, uint32_t pid)
 {
 	struct err err;
@@ -79,7 +94,9 @@ static struct known_process *learn_process(struct session *s, uint32_t pid)
 		count_users(s, s->found, (uint32_t)count, -1);
 		return NULL;
 	}
-	return tables_find(&s->tables, pid);
+	struct known_process *k = tables_find(&s->tables, pid);
+	look_at_images_again(s, k, (uint32_t)count);
+	return k;
 }
 
 static void learn_due(struct session *s)

@@ -23,31 +23,63 @@ volatile double s;
 __attribute__((noinline)) void leaf(void) { for (int i = 0; i < 100000; i++) s += sqrt(i); s += 1; }
 __attribute__((noinline)) void middle(void) { leaf(); s = 1; }
 __attribute__((noinline)) static void own(void) { middle(); s = 2; }
-int main(void) { for (;;) own(); }
+/* Keeps the loader busy in the middle of its work, with .dynamic on a page that has nothing else of the file's */
+void leaf(void);
+#define EIGHT(x) x, x, x, x, x, x, x, x
+void (*const far_from_dynamic[])(void) = {EIGHT(EIGHT(EIGHT(EIGHT(leaf))))};
+static void nothing(void) { }
+static void (*resolve(void))(void) { for (volatile int i = 0; i < 300000000; i++) ; return nothing; }
+void late(void) __attribute__((ifunc("resolve")));
+int main(void)
+{
+#ifdef LATE
+	late();
+#endif
+	for (;;) own();
+}
 C
 user=65533
-try() { # what flags...
-	gcc -O3 -fomit-frame-pointer -o "$SCRATCH/file" "$SCRATCH/a.c" -lm "${@:2}" 2>"$SCRATCH/log" || { skip "$1" "gcc cannot do it here"; return; }
-	"$BUILD/hung_fuse" "$SCRATCH/file" "$SCRATCH/mount" "$SCRATCH/none" $user $user >"$SCRATCH/said" 2>"$SCRATCH/log" &
-	server=$!
-	started $server
-	wait_for 20 grep -q ready "$SCRATCH/said" || { skip "$1" "no FUSE here: $(tail -n 1 "$SCRATCH/log")"; return; }
-	ok "$1: root may not open it" test ! -r "$SCRATCH/mount/program"
+begin_program() {
 	(echo $BASHPID >"$group/cgroup.procs" && exec setpriv --reuid=$user --regid=$user --clear-groups "$SCRATCH/mount/program") </dev/null >/dev/null 2>"$SCRATCH/log" &
 	program=$!
 	started $program
 	wait_for 20 grep -q mount/program "/proc/$program/maps"
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=2s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
-	like "$1: what it exports has its names, what it does not its file's, to the program's start" "$(cat "$SCRATCH/stacks")" '_start;.*main;\[program\];middle;leaf [0-9]'
-	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
-	ok "$1: nearly all stacks are whole (${whole:-0} of ${samples:-0})" test "${samples:-0}" -gt 10 -a $((${whole:-0} * 100)) -ge $((${samples:-0} * 98))
+}
+begin_profiler() {
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
+	profiler=$!
+	started $profiler
+	wait_for 60 grep -q 'msg="sampling' "$SCRATCH/summary"
+}
+end_programs() {
 	kill -9 $program
 	wait $program 2>/dev/null
 	kill -9 $server
 	wait $server 2>/dev/null
 	umount -l "$SCRATCH/mount"
 }
-try "a position-independent program" -rdynamic -pie -fPIE
-try "one with fixed addresses" -rdynamic -no-pie
-try "one without .gnu.hash" -rdynamic -Wl,--hash-style=sysv
+try() { # first what flags...: first: the program or the profiler
+	local first=$1
+	shift
+	gcc -O3 -fomit-frame-pointer -o "$SCRATCH/file" "$SCRATCH/a.c" -lm "${@:2}" 2>"$SCRATCH/log" || { skip "$1" "gcc cannot do it here"; return; }
+	"$BUILD/hung_fuse" "$SCRATCH/file" "$SCRATCH/mount" "$SCRATCH/none" $user $user >"$SCRATCH/said" 2>"$SCRATCH/log" &
+	server=$!
+	started $server
+	wait_for 20 grep -q ready "$SCRATCH/said" || { skip "$1" "no FUSE here: $(tail -n 1 "$SCRATCH/log")"; return; }
+	ok "$1: root may not open it" test ! -r "$SCRATCH/mount/program"
+	: >"$SCRATCH/summary"
+	if [ "$first" = program ]; then begin_program; begin_profiler; else begin_profiler; begin_program; fi
+	sleep 4
+	kill $profiler
+	wait $profiler
+	like "$1: what it exports has its names, what it does not its file's, to the program's start" "$(cat "$SCRATCH/stacks")" '_start;.*main;\[program\];middle;leaf [0-9]'
+	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
+	[ "$first" = program ] || { end_programs; return; }
+	ok "$1: nearly all stacks are whole (${whole:-0} of ${samples:-0})" test "${samples:-0}" -gt 10 -a $((${whole:-0} * 100)) -ge $((${samples:-0} * 98))
+	end_programs
+}
+try program "a position-independent program" -rdynamic -pie -fPIE
+try program "one with fixed addresses" -rdynamic -no-pie
+try program "one without .gnu.hash" -rdynamic -Wl,--hash-style=sysv
+try profiler "one that is loaded while it is sampled" -rdynamic -pie -fPIE -Wl,-z,now -DLATE
 tap_done
