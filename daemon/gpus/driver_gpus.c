@@ -349,7 +349,7 @@ int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
 	char text[RECORD_GPUS_MAX] = "";
 	bool shared = false;
 	size_t len = 0;
-	int n = 0;
+	int n = 0, missing = 0;
 
 	if (!d || !r->device_count)
 		return 0;
@@ -359,7 +359,11 @@ int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
 		struct gpu_number number;
 		int rc = number_of(d, dev, &number, err);
 		if (rc > 0 && put_number(text, &len, &number) < 0)
-			rc = err_set(err, -ENOSPC, "more GPUs than there is room for");
+			rc = err_set(err, -ENOSPC, "the list of its GPUs is too long");
+		if (rc == -ENODEV) {
+			missing = rc;
+			continue;
+		}
 		if (rc < 0)
 			return rc;
 		n += rc;
@@ -367,7 +371,7 @@ int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
 			  (dev->share_permille < 1000 || strstr(dev->uuid, "/vgpu"));
 	}
 	if (!n)
-		return 0;
+		return missing;
 	memcpy(r->gpus, text, sizeof(text));
 	(void)snprintf(r->gpu_share, sizeof(r->gpu_share), "%s",
 		       shared ? DRIVER_GPUS_SHARED : "");

@@ -36,9 +36,10 @@ struct driver_gpus *driver_gpus_new(const struct env *env); /* NULL: no memory *
 void driver_gpus_free(struct driver_gpus *d);
 
 /* The devices that r names, as r->gpus and r->gpu_share, which are trusted from then
- * on; what is no GPU is left out. Returns how many there are. -EAGAIN: a MIG instance
- * that ceems-gpu has not told of yet; -ENODEV, -ENOSPC: err names the device that this
- * host does not have, or that there is no room for. r is unchanged then. */
+ * on; what is no GPU is left out. Returns how many there are; err then names one more
+ * that this host does not have, or is "". -EAGAIN: a MIG instance that ceems-gpu has
+ * not told of yet; -ENODEV: the host has none of them; -ENOSPC: there is no room. r is
+ * unchanged then. */
 int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err);
 
 /* Looks which pods share a device now, and learns at most once a second which devices

@@ -17,8 +17,8 @@ static void say_pod_gpus(struct pod_gpus *p, const struct env *env,
 			 const struct record *r, const struct err *err)
 {
 	if (log_repeat_due(&p->unknown, env->boottime_ns()))
-		log_warn("pod %s%s%s: %s: its GPUs are not exported, nor is their "
-			 "energy charged to it",
+		log_warn("pod %s%s%s: %s: it is not exported, nor is its energy "
+			 "charged",
 			 r->unit, *r->name ? " " : "", r->name, err_text(err));
 }
 
@@ -59,7 +59,7 @@ void pod_gpus_take(struct pod_gpus *p, const struct env *env, struct record *r)
 	if (w) {
 		w->until_ns = env->boottime_ns() + POD_GPUS_WAIT_NS;
 		w->r = *r;
-	} else if (n < 0) {
+	} else if (n < 0 || *err.text) {
 		say_pod_gpus(p, env, r, &err);
 	}
 }
@@ -96,7 +96,7 @@ void pod_gpus_again(struct pod_gpus *p, const struct env *env, struct units *u)
 		if (n > 0)
 			n = units_apply(u, &w->r, UINT64_MAX, now_ns,
 					env->realtime_ns(), &err);
-		if (n < 0)
+		if (n < 0 || *err.text)
 			say_pod_gpus(p, env, &w->r, &err);
 	}
 }

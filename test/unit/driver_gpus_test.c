@@ -149,6 +149,21 @@ static void what_is_no_gpu_of_this_host_is_none(void **state)
 	assert_string_equal(number_of_name("nvidia1/gi9", NULL), "");
 }
 
+static void a_device_that_is_missing_costs_none_of_the_others(void **state)
+{
+	struct record r = pod_record(POD);
+	struct err e = {""};
+
+	(void)state;
+	assert_true(record_add_device(&r, "GPU-33333333", NULL, NULL, 1000));
+	assert_true(
+		record_add_device(&r, "gpu.example.com/pool/dev", NULL, NULL, 1000));
+	assert_true(record_add_device(&r, "GPU-22222222", NULL, NULL, 1000));
+	assert_int_equal(driver_gpus_take(env.driver_gpus, &r, &e), 1);
+	assert_string_equal(r.gpus, "1");
+	assert_non_null(strstr(e.text, "GPU-33333333"));
+}
+
 static uint32_t start_pod(const char *id, const char *uuid, bool whole)
 {
 	struct record r = pod_record(id);
@@ -275,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(plugins_names_become_the_drivers_numbers),
 		TEST(what_is_no_gpu_of_this_host_is_none),
+		TEST(a_device_that_is_missing_costs_none_of_the_others),
 		TEST(a_device_that_pods_share_is_of_each_in_equal_parts),
 		TEST(an_instance_is_a_part_of_its_device),
 		TEST(an_instance_that_is_not_told_of_yet_is_waited_for),
