@@ -85,6 +85,7 @@ CHECKS_LONG += test/e2e/cross.sh test/e2e/cross_ppc64el.sh test/e2e/cross_riscv6
 CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
+CHECKS_LONG += test/e2e/slurm_expedite.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
 CHECKS_MORE += test/e2e/vm_rdma.sh
 CHECKS += test/e2e/slurm_jobs.sh
