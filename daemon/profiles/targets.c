@@ -14,6 +14,7 @@
 
 struct target_step {
 	char id[RECORD_ID_MAX];
+	bool is_job;
 	uint32_t cgroup_count;
 	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
 };
@@ -49,6 +50,7 @@ int targets_take(struct targets *t, struct units *u, const struct options *o)
 			}
 			struct target_step *to = &t->steps[t->count++];
 			memcpy(to->id, unit->id, sizeof(to->id));
+			to->is_job = unit->manager == MANAGER_SLURM;
 			to->cgroup_count = step->cgroup_count;
 			memcpy(to->cgroups, step->cgroups, sizeof(to->cgroups));
 		}
@@ -69,6 +71,18 @@ static void put_target(struct buf *out, const char **comma, const char *target,
 	*comma = ",";
 }
 
+/* Of a job without its slurmstepd, which is Slurm's */
+static size_t list_processes(const struct env *env, const struct target_step *s,
+			     uint64_t pids[PROCESSES_MAX])
+{
+	bool cut;
+
+	return s->is_job ? inhabited_list(env, s->cgroups, s->cgroup_count, pids,
+					  PROCESSES_MAX)
+			 : inhabited_list_all(env, s->cgroups, s->cgroup_count, pids,
+					      PROCESSES_MAX, &cut);
+}
+
 int targets_put_json(const struct targets *t, const struct env *env, struct buf *out)
 {
 	uint64_t *pids = calloc(PROCESSES_MAX, sizeof(*pids));
@@ -79,8 +93,7 @@ int targets_put_json(const struct targets *t, const struct env *env, struct buf 
 	buf_putc(out, '[');
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct target_step *s = &t->steps[i];
-		size_t n = inhabited_list(env, s->cgroups, s->cgroup_count, pids,
-					  PROCESSES_MAX);
+		size_t n = list_processes(env, s, pids);
 		for (size_t k = 0; k < n; k++)
 			put_target(out, &comma, s->id, pids[k], s->id);
 	}

@@ -37,6 +37,17 @@ daemon_off
 ok "it starts for another manager" daemon_on --discoverer.alloy-targets --discoverer.alloy-targets.resource-manager=k8s
 wait_for 30 eval 'get units | grep -q "\"id\":\"$job\""'
 is "whose units alone are listed" "$(get)" "[]"
+pod=5a3ab2e8-0000-4000-8000-00000000$$
+path=/slurm_$node/kubepods/pod$pod # below what is removed at the end
+mkdir -p "/sys/fs/cgroup/cpuacct$path" "/sys/fs/cgroup/memory$path"
+sleep 1000 &
+inside=$!
+started $inside
+for c in cpuacct memory; do echo $inside >"/sys/fs/cgroup/$c$path/cgroup.procs"; done
+"$BUILD/vm_put" "$SCRATCH/run/ring" start $pod pod "cgroup=$path"
+ok "a pod's processes are, without a slurmstepd" wait_for 30 listed "[$inside]" || get | sed 's/^/# /'
+kill $inside
+wait $inside 2>/dev/null
 daemon_off
 ok "it starts for those who asked" daemon_on --discoverer.alloy-targets --discoverer.alloy-targets.env-var=ENABLE_PROFILING --discoverer.alloy-targets.self-profiler --web.targets-path=/targets
 wait_for 30 eval 'get units | grep -q "\"id\":\"$job\""'

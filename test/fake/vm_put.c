@@ -2,7 +2,9 @@
 /* Tells a ring of a virtual machine, as ceems-libvirt does: no libvirt and no device
  * is behind it.
  *
- *	vm_put RING start|stop UUID [PCI-ADDRESS|mdev=UUID]... */
+ *	vm_put RING start|stop UUID [PCI-ADDRESS|mdev=UUID|cgroup=PATH|pod]...
+ *
+ * cgroup=: its control group, in all hierarchies; pod: it is no machine but a pod. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +17,16 @@ static void add_device(struct record *r, const char *name)
 {
 	const char *mdev = strncmp(name, "mdev=", 5) == 0 ? name + 5 : NULL;
 
+	if (strcmp(name, "pod") == 0) {
+		r->manager = MANAGER_K8S;
+		return;
+	}
+	if (strncmp(name, "cgroup=", 7) == 0) {
+		(void)record_add_cgroup(
+			r, CGROUP_UNIFIED | CGROUP_CPUACCT | CGROUP_CPU | CGROUP_MEMORY,
+			name + 7);
+		return;
+	}
 	(void)record_add_device(r, mdev, mdev ? NULL : name, NULL, mdev ? 0 : 1000);
 }
 
