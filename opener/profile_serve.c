@@ -105,7 +105,8 @@ static int answer_request(struct profile_server *s, const struct profile_request
 		a.rc = err_set(&err, -EINVAL, "no such request");
 	}
 	if (a.rc < 0 && *err.text)
-		(void)snprintf(a.text, sizeof(a.text), "%s", err.text);
+		(void)snprintf(a.text, sizeof(a.text), "%.*s", (int)sizeof(a.text) - 1,
+			       err.text);
 	a.sees_maps = s->profile.sees_maps;
 	a.magic = PROFILE_REQUEST_MAGIC;
 	a.kind = r->kind;

@@ -73,7 +73,8 @@ static void run_worker(const struct profile_worker *w, int link)
 		auto_close int fd = do_request(w, &r, &a, &err);
 		a.rc = fd < 0 ? fd : 0;
 		if (fd < 0)
-			(void)snprintf(a.text, sizeof(a.text), "%s", err.text);
+			(void)snprintf(a.text, sizeof(a.text), "%.*s",
+				       (int)sizeof(a.text) - 1, err.text);
 		if (fd_pass_send(link, &a, sizeof(a), &fd, fd >= 0, 0) < 0)
 			break;
 	}
