@@ -134,17 +134,13 @@ static void read_device_line(const char *line, struct fake_device devices[DEVICE
 		read_word(d, w);
 }
 
-/* The machine's text: NVML_FAKE_TEXT, or what is in the file NVML_FAKE */
+/* What is in the file NVML_FAKE */
 static void read_text(char *text, size_t size)
 {
-	const char *path = getenv("NVML_FAKE"), *given = getenv("NVML_FAKE_TEXT");
-	FILE *f = given || !path ? NULL : fopen(path, "re");
+	const char *path = getenv("NVML_FAKE");
+	FILE *f = path ? fopen(path, "re") : NULL;
 	size_t n = 0;
 
-	if (given) {
-		(void)snprintf(text, size, "%s", given);
-		return;
-	}
 	if (f) {
 		n = fread(text, 1, size - 1, f);
 		(void)fclose(f);
@@ -160,13 +156,17 @@ static int read_machine(struct fake_device devices[DEVICES])
 		const struct fake_device *of;
 		int init;
 	} last;
+	const char *given = getenv("NVML_FAKE_TEXT");
 	char text[16384], *rest = NULL;
 	int init = OK;
 
-	read_text(text, sizeof(text));
+	if (!given)
+		read_text(text, sizeof(text));
 	/* as before: what a call costs is to be little beside what is measured */
-	if (last.of == devices && strcmp(last.text, text) == 0)
+	if (last.of == devices && strcmp(last.text, given ? given : text) == 0)
 		return last.init;
+	if (given)
+		(void)snprintf(text, sizeof(text), "%s", given);
 	memcpy(last.text, text, strlen(text) + 1);
 	memset(devices, 0, DEVICES * sizeof(devices[0]));
 	for (char *line = strtok_r(text, "\n", &rest); line;

@@ -543,7 +543,7 @@ EXPORT int nvmlEventSetWait_v2(struct event_set *set, struct event *ret,
 
 	if (rc != OK)
 		return rc;
-	for (unsigned int waited = 0;; waited += 20) {
+	for (unsigned int waited = 0;; waited += 100) {
 		for (size_t i = 0; i < DEVICES; i++) {
 			struct fake_device d = {0};
 			if (!set->is_in[i] ||
@@ -559,6 +559,6 @@ EXPORT int nvmlEventSetWait_v2(struct event_set *set, struct event *ret,
 		}
 		if (waited >= timeout_ms)
 			return TIMEOUT;
-		(void)usleep(20000);
+		(void)usleep(100000);
 	}
 }
