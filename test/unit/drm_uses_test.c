@@ -49,17 +49,17 @@ static struct drm_fdinfo client_in_cycles(uint64_t number, uint64_t cycles,
 	return f;
 }
 
-static void take(const struct drm_owner *owner, struct drm_fdinfo f)
+static void take_client(const struct drm_owner *owner, struct drm_fdinfo f)
 {
 	drm_uses_take(&uses, owner, &f, now_ns);
 }
 
 /* A round that sees one client alone */
-static void see(const struct drm_owner *owner, struct drm_fdinfo f)
+static void see_client(const struct drm_owner *owner, struct drm_fdinfo f)
 {
 	now_ns += 5 * NSEC_PER_SEC;
 	drm_uses_begin(&uses);
-	take(owner, f);
+	take_client(owner, f);
 	drm_uses_end(&uses, true);
 }
 
@@ -93,11 +93,11 @@ static void a_client_counts_once_in_a_round(void **state)
 	(void)state;
 
 	drm_uses_begin(&uses);
-	take(&one, client_of(7, 100));
-	take(&one, client_of(7, 100));
-	take(&two, client_of(7, 130)); /* handed on to another unit's process */
+	take_client(&one, client_of(7, 100));
+	take_client(&one, client_of(7, 100));
+	take_client(&two, client_of(7, 130)); /* handed on to another unit's process */
 	(void)snprintf(other.pdev, sizeof(other.pdev), "0000:03:00.0");
-	take(&two, other); /* the same number of another device */
+	take_client(&two, other); /* the same number of another device */
 	drm_uses_end(&uses, true);
 	assert_int_equal(busy_of(&one), 100);
 	assert_int_equal(use_of(&one)->memory_bytes, 4096);
@@ -110,12 +110,12 @@ static void clients_are_added_up_and_what_closed_ones_had_stays(void **state)
 {
 	(void)state;
 	drm_uses_begin(&uses);
-	take(&one, client_of(7, 100));
-	take(&one, client_of(8, 1000));
+	take_client(&one, client_of(7, 100));
+	take_client(&one, client_of(8, 1000));
 	drm_uses_end(&uses, true);
 	assert_int_equal(busy_of(&one), 1100);
 	assert_int_equal(use_of(&one)->memory_bytes, 8192);
-	see(&one, client_of(8, 1500));
+	see_client(&one, client_of(8, 1500));
 	assert_int_equal(busy_of(&one), 1600);
 	assert_int_equal(use_of(&one)->memory_bytes, 4096);
 	see_nothing(true);
@@ -126,14 +126,14 @@ static void clients_are_added_up_and_what_closed_ones_had_stays(void **state)
 static void a_client_is_forgotten_when_whole_rounds_have_missed_it_twice(void **state)
 {
 	(void)state;
-	see(&one, client_of(7, 100));
+	see_client(&one, client_of(7, 100));
 	see_nothing(true);
-	see(&one, client_of(7, 110));
+	see_client(&one, client_of(7, 110));
 	assert_int_equal(busy_of(&one), 110);
 	see_nothing(false);
 	see_nothing(false);
 	see_nothing(false);
-	see(&one, client_of(7, 120));
+	see_client(&one, client_of(7, 120));
 	assert_int_equal(busy_of(&one), 120);
 	see_nothing(true);
 	see_nothing(true);
@@ -144,25 +144,25 @@ static void cycles_become_time_by_how_many_have_passed(void **state)
 {
 	(void)state;
 	/* 20 MHz, 5 s between two rounds: 100 million cycles */
-	see(&one, client_in_cycles(3, 10000000, 500000000));
+	see_client(&one, client_in_cycles(3, 10000000, 500000000));
 	assert_int_equal(busy_of(&one), 0); /* how fast they pass is not known */
-	see(&one, client_in_cycles(3, 60000000, 600000000));
+	see_client(&one, client_in_cycles(3, 60000000, 600000000));
 	assert_int_equal(busy_of(&one), 3000000000);
-	see(&one, client_in_cycles(3, 60000000, 700000000));
+	see_client(&one, client_in_cycles(3, 60000000, 700000000));
 	assert_int_equal(busy_of(&one), 3000000000);
 	/* a device that was reset counts anew: what it says is awaited */
-	see(&one, client_in_cycles(3, 5, 100));
-	see(&one, client_in_cycles(3, 80000000, 100000100));
+	see_client(&one, client_in_cycles(3, 5, 100));
+	see_client(&one, client_in_cycles(3, 80000000, 100000100));
 	assert_int_equal(busy_of(&one), 4000000000);
 }
 
 static void a_counter_that_falls_behind_is_waited_for(void **state)
 {
 	(void)state;
-	see(&one, client_of(7, 100));
-	see(&one, client_of(7, 90));
+	see_client(&one, client_of(7, 100));
+	see_client(&one, client_of(7, 90));
 	assert_int_equal(busy_of(&one), 100);
-	see(&one, client_of(7, 120));
+	see_client(&one, client_of(7, 120));
 	assert_int_equal(busy_of(&one), 120);
 }
 
@@ -172,18 +172,18 @@ static void of_an_older_unit_what_comes_after_our_start_counts(void **state)
 	(void)state;
 
 	drm_uses_begin(&uses);
-	take(&older, client_of(7, 1000));
+	take_client(&older, client_of(7, 1000));
 	drm_uses_end(&uses, false); /* not all were seen */
 	drm_uses_begin(&uses);
-	take(&older, client_of(7, 1100));
-	take(&older, client_of(8, 500));
-	take(&older, client_in_cycles(9, 10000000, 500000000));
-	take(&one, client_of(10, 5));
+	take_client(&older, client_of(7, 1100));
+	take_client(&older, client_of(8, 500));
+	take_client(&older, client_in_cycles(9, 10000000, 500000000));
+	take_client(&one, client_of(10, 5));
 	drm_uses_end(&uses, true);
 	assert_int_equal(use_of(&older)->times[0].busy_ns, 100);
 	assert_int_equal(busy_of(&one), 5);
-	see(&older, client_of(11, 30));
-	see(&older, client_in_cycles(9, 11000000, 600000000));
+	see_client(&older, client_of(11, 30));
+	see_client(&older, client_in_cycles(9, 11000000, 600000000));
 	assert_int_equal(use_of(&older)->times[0].busy_ns, 130);
 	/* 1 of 100 million, of the 10 s since */
 	assert_int_equal(use_of(&older)->times[1].busy_ns, 100000000);
@@ -194,7 +194,7 @@ static void clients_beyond_the_bound_are_counted_as_left_out(void **state)
 	(void)state;
 	drm_uses_begin(&uses);
 	for (uint64_t i = 0; i < DRM_CLIENTS_MAX + 3; i++)
-		take(&one, client_of(i, 1));
+		take_client(&one, client_of(i, 1));
 	drm_uses_end(&uses, true);
 	assert_int_equal(uses.client_count, DRM_CLIENTS_MAX);
 	assert_int_equal(uses.left_out, 3);
@@ -212,11 +212,11 @@ static void a_unit_that_has_left_the_table_is_forgotten(void **state)
 	int dirfd = fs_opendir_at(AT_FDCWD, folder, NULL);
 	assert_int_equal(units_open(dirfd, 16, &units, &made_new, NULL), 0);
 	close(dirfd);
-	see(&one, client_of(7, 100));
+	see_client(&one, client_of(7, 100));
 	drm_uses_settle(&uses, units);
 	assert_int_equal(uses.count, 0);
 	/* a client that lives on elsewhere has only what comes */
-	see(&two, client_of(7, 130));
+	see_client(&two, client_of(7, 130));
 	assert_int_equal(busy_of(&two), 30);
 	units_close(units);
 	scratch_remove(folder);

@@ -21,7 +21,7 @@ static struct group *group_of_path(const char *path)
 	return (struct group *)group_index_find(&x, path);
 }
 
-static int fill(void **state)
+static int fill_index(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < COUNT; i++) {
@@ -34,7 +34,7 @@ static int fill(void **state)
 	return 0;
 }
 
-static int empty(void **state)
+static int empty_index(void **state)
 {
 	(void)state;
 	group_index_free(&x);
@@ -101,11 +101,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_is_found_by_path_and_by_watch,
-						fill, empty),
+						fill_index, empty_index),
 		cmocka_unit_test_setup_teardown(one_that_is_removed_leaves_the_others,
-						fill, empty),
+						fill_index, empty_index),
 		cmocka_unit_test_setup_teardown(
-			another_watch_takes_the_place_of_the_one_before, fill, empty),
+			another_watch_takes_the_place_of_the_one_before, fill_index,
+			empty_index),
 	};
 
 	return cmocka_run_group_tests_name("group_index", tests, NULL, NULL);

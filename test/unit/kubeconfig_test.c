@@ -13,7 +13,7 @@
 
 static struct err err;
 
-static int parse(const char *text, struct kubeconfig *ret)
+static int parse_kubeconfig(const char *text, struct kubeconfig *ret)
 {
 	return kubeconfig_parse(text, strlen(text), "/etc/ceems/k1.conf", ret, &err);
 }
@@ -35,10 +35,11 @@ static void only_the_current_context_counts(void **state)
 	struct kubeconfig c;
 
 	(void)state;
-	assert_int_equal(parse(CONTEXTS CLUSTERS "users:\n"
-						 "- {name: u1, user: {token: wrong}}\n"
-						 "- {name: u2, user: {token: t2}}\n",
-			       &c),
+	assert_int_equal(parse_kubeconfig(CONTEXTS CLUSTERS
+					  "users:\n"
+					  "- {name: u1, user: {token: wrong}}\n"
+					  "- {name: u2, user: {token: t2}}\n",
+					  &c),
 			 0);
 	assert_string_equal(c.url, "https://two:6443");
 	assert_string_equal(c.ca_file, "/etc/ceems/pki/ca.crt");
@@ -47,10 +48,12 @@ static void only_the_current_context_counts(void **state)
 	assert_false(c.insecure);
 	kubeconfig_done(&c);
 	/* a token's file wins, as in kubectl: it is renewed */
-	assert_int_equal(parse(CONTEXTS CLUSTERS
-			       "users: [{name: u2, user: {token: t, tokenFile: t2}}]\n",
-			       &c),
-			 0);
+	assert_int_equal(
+		parse_kubeconfig(
+			CONTEXTS CLUSTERS
+			"users: [{name: u2, user: {token: t, tokenFile: t2}}]\n",
+			&c),
+		0);
 	assert_string_equal(c.token_file, "/etc/ceems/t2");
 	assert_null(c.token);
 	kubeconfig_done(&c);
@@ -62,12 +65,14 @@ static void certificates_may_stand_in_it_as_text(void **state)
 	char text[16] = "";
 
 	(void)state;
-	assert_int_equal(parse(CONTEXTS CLUSTERS
-			       "users:\n"
-			       "- {name: u2, user: {client-certificate-data: Y2VydA==, "
-			       "client-key: /other, client-key-data: a2V5}}\n",
-			       &c),
-			 0);
+	assert_int_equal(
+		parse_kubeconfig(
+			CONTEXTS CLUSTERS
+			"users:\n"
+			"- {name: u2, user: {client-certificate-data: Y2VydA==, "
+			"client-key: /other, client-key-data: a2V5}}\n",
+			&c),
+		0);
 	int fd = open(c.key_file, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, text, sizeof(text) - 1), 3);
@@ -100,7 +105,7 @@ static void what_cannot_be_used_is_said(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct kubeconfig c;
-		assert_int_equal(parse(cases[i].text, &c), -EINVAL);
+		assert_int_equal(parse_kubeconfig(cases[i].text, &c), -EINVAL);
 		assert_non_null(strstr(err.text, cases[i].says));
 		assert_non_null(strstr(err.text, "/etc/ceems/k1.conf"));
 	}

@@ -25,7 +25,7 @@ static int end_test(void **state)
 	return 0;
 }
 
-static int see(const char *text)
+static int see_slice(const char *text)
 {
 	auto_json struct json_object *o = json_tokener_parse(text);
 
@@ -34,7 +34,7 @@ static int see(const char *text)
 	return slices_see(slices, o, &err);
 }
 
-static void drop(const char *name)
+static void drop_slice(const char *name)
 {
 	char text[100];
 
@@ -53,8 +53,8 @@ static void drop(const char *name)
 	"{\"name\":\"" device "\",\"attributes\":{\"uuid\":{\"string\":\"" uuid "\"}}" \
 	"}"
 
-static void expect(const char *driver, const char *device, const char *uuid,
-		   const char *pci)
+static void expect_device(const char *driver, const char *device, const char *uuid,
+			  const char *pci)
 {
 	struct record_device d;
 
@@ -69,24 +69,25 @@ static void device_is_what_its_slice_says(void **state)
 {
 	(void)state;
 	assert_false(slices_are_asked(slices));
-	expect("gpu.nvidia.com", "gpu-0", "gpu.nvidia.com/n1/gpu-0", "");
+	expect_device("gpu.nvidia.com", "gpu-0", "gpu.nvidia.com/n1/gpu-0", "");
 	assert_true(slices_are_asked(slices));
 	assert_int_equal(
-		see(SLICE("s1", "n1", "1",
-			  UUID("gpu-0", "GPU-0001") "," UUID(
-				  "gpu-1-mig-1g",
-				  "MIG-0002") ",{\"name\":\"gpu-2\",\"attributes\":{"
-					      "\"type\":{\"string\":\"gpu\"},"
-					      "\"gpu.nvidia.com/uuid\":{\"string\":"
-					      "\"GPU-0003\"},"
-					      "\"resource.kubernetes.io/pciBusID\":{"
-					      "\"string\":\"0000:3b:00.0\"}}}")),
+		see_slice(SLICE(
+			"s1", "n1", "1",
+			UUID("gpu-0", "GPU-0001") "," UUID(
+				"gpu-1-mig-1g",
+				"MIG-0002") ",{\"name\":\"gpu-2\",\"attributes\":{"
+					    "\"type\":{\"string\":\"gpu\"},"
+					    "\"gpu.nvidia.com/uuid\":{\"string\":"
+					    "\"GPU-0003\"},"
+					    "\"resource.kubernetes.io/pciBusID\":{"
+					    "\"string\":\"0000:3b:00.0\"}}}")),
 		0);
-	expect("gpu.nvidia.com", "gpu-0", "GPU-0001", "");
-	expect("gpu.nvidia.com", "gpu-1-mig-1g", "MIG-0002", "");
-	expect("gpu.nvidia.com", "gpu-2", "GPU-0003", "0000:3b:00.0");
-	expect("gpu.nvidia.com", "gpu-9", "gpu.nvidia.com/n1/gpu-9", "");
-	expect("gpu.amd.com", "gpu-0", "gpu.amd.com/n1/gpu-0", "");
+	expect_device("gpu.nvidia.com", "gpu-0", "GPU-0001", "");
+	expect_device("gpu.nvidia.com", "gpu-1-mig-1g", "MIG-0002", "");
+	expect_device("gpu.nvidia.com", "gpu-2", "GPU-0003", "0000:3b:00.0");
+	expect_device("gpu.nvidia.com", "gpu-9", "gpu.nvidia.com/n1/gpu-9", "");
+	expect_device("gpu.amd.com", "gpu-0", "gpu.amd.com/n1/gpu-0", "");
 }
 
 static void name_that_is_too_long_is_not_cut(void **state)
@@ -105,34 +106,41 @@ static void name_that_is_too_long_is_not_cut(void **state)
 static void highest_generation_of_a_pool_counts(void **state)
 {
 	(void)state;
-	assert_int_equal(see(SLICE("s1", "n1", "2", UUID("gpu-0", "GPU-new"))), 0);
-	assert_int_equal(
-		see(SLICE("s2", "n1", "1",
-			  UUID("gpu-0", "GPU-old") "," UUID("gpu-1", "GPU-gone"))),
-		0);
-	assert_int_equal(see(SLICE("s3", "n1", "2", UUID("gpu-2", "GPU-two"))), 0);
-	assert_int_equal(see(SLICE("s4", "other", "9", UUID("gpu-0", "GPU-x"))), 0);
-	expect("gpu.nvidia.com", "gpu-0", "GPU-new", "");
-	expect("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
-	expect("gpu.nvidia.com", "gpu-2", "GPU-two", "");
+	assert_int_equal(see_slice(SLICE("s1", "n1", "2", UUID("gpu-0", "GPU-new"))),
+			 0);
+	assert_int_equal(see_slice(SLICE("s2", "n1", "1",
+					 UUID("gpu-0", "GPU-old") "," UUID(
+						 "gpu-1", "GPU-gone"))),
+			 0);
+	assert_int_equal(see_slice(SLICE("s3", "n1", "2", UUID("gpu-2", "GPU-two"))),
+			 0);
+	assert_int_equal(see_slice(SLICE("s4", "other", "9", UUID("gpu-0", "GPU-x"))),
+			 0);
+	expect_device("gpu.nvidia.com", "gpu-0", "GPU-new", "");
+	expect_device("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
+	expect_device("gpu.nvidia.com", "gpu-2", "GPU-two", "");
 }
 
 static void slices_change_and_go(void **state)
 {
 	(void)state;
-	assert_int_equal(see(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0001"))), 0);
-	assert_int_equal(see(SLICE("s2", "n1", "1", UUID("gpu-1", "GPU-0002"))), 0);
-	assert_int_equal(see(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0009"))), 0);
-	expect("gpu.nvidia.com", "gpu-0", "GPU-0009", "");
-	drop("s1");
-	drop("s1");
-	expect("gpu.nvidia.com", "gpu-0", "gpu.nvidia.com/n1/gpu-0", "");
-	expect("gpu.nvidia.com", "gpu-1", "GPU-0002", "");
+	assert_int_equal(see_slice(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0001"))),
+			 0);
+	assert_int_equal(see_slice(SLICE("s2", "n1", "1", UUID("gpu-1", "GPU-0002"))),
+			 0);
+	assert_int_equal(see_slice(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0009"))),
+			 0);
+	expect_device("gpu.nvidia.com", "gpu-0", "GPU-0009", "");
+	drop_slice("s1");
+	drop_slice("s1");
+	expect_device("gpu.nvidia.com", "gpu-0", "gpu.nvidia.com/n1/gpu-0", "");
+	expect_device("gpu.nvidia.com", "gpu-1", "GPU-0002", "");
 	slices_list_begin(slices);
-	assert_int_equal(see(SLICE("s3", "n1", "1", UUID("gpu-3", "GPU-0003"))), 0);
+	assert_int_equal(see_slice(SLICE("s3", "n1", "1", UUID("gpu-3", "GPU-0003"))),
+			 0);
 	slices_list_end(slices);
-	expect("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
-	expect("gpu.nvidia.com", "gpu-3", "GPU-0003", "");
+	expect_device("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
+	expect_device("gpu.nvidia.com", "gpu-3", "GPU-0003", "");
 }
 
 static void wrong_slices_change_nothing(void **state)
@@ -148,23 +156,25 @@ static void wrong_slices_change_nothing(void **state)
 		"{\"metadata\":{\"name\":\"s1\"},\"spec\":{\"driver\":\"d\","
 		"\"pool\":[]}}",
 	};
-	assert_int_equal(see(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0001"))), 0);
+	assert_int_equal(see_slice(SLICE("s1", "n1", "1", UUID("gpu-0", "GPU-0001"))),
+			 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		if (see(wrong[i]) != -EBADMSG || !err.text[0])
+		if (see_slice(wrong[i]) != -EBADMSG || !err.text[0])
 			fail_msg("%s: taken", wrong[i]);
 	}
-	expect("gpu.nvidia.com", "gpu-0", "GPU-0001", "");
+	expect_device("gpu.nvidia.com", "gpu-0", "GPU-0001", "");
 	/* devices without what would help, or too long */
 	assert_int_equal(
-		see(SLICE("s2", "n1", "1",
-			  "1,{},{\"name\":\"gpu-1\",\"attributes\":{\"uuid\":"
-			  "\"GPU-1\"}},{\"name\":\"gpu-2\",\"attributes\":{\"uuid\":"
-			  "{\"int\":3}}}," UUID("gpu-3",
-						"a-name-of-a-device-that-no-record-has-"
-						"room-for-at-all"))),
+		see_slice(SLICE(
+			"s2", "n1", "1",
+			"1,{},{\"name\":\"gpu-1\",\"attributes\":{\"uuid\":"
+			"\"GPU-1\"}},{\"name\":\"gpu-2\",\"attributes\":{\"uuid\":"
+			"{\"int\":3}}}," UUID("gpu-3",
+					      "a-name-of-a-device-that-no-record-has-"
+					      "room-for-at-all"))),
 		0);
-	expect("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
-	expect("gpu.nvidia.com", "gpu-3", "gpu.nvidia.com/n1/gpu-3", "");
+	expect_device("gpu.nvidia.com", "gpu-1", "gpu.nvidia.com/n1/gpu-1", "");
+	expect_device("gpu.nvidia.com", "gpu-3", "gpu.nvidia.com/n1/gpu-3", "");
 }
 
 static void more_slices_than_there_is_room_for_are_left_out(void **state)
@@ -179,12 +189,12 @@ static void more_slices_than_there_is_room_for_are_left_out(void **state)
 			       "{\"metadata\":{\"name\":\"s%u\"},\"spec\":{\"driver\":"
 			       "\"d\",\"pool\":{\"name\":\"n1\"}}}",
 			       i);
-		rc = see(text);
+		rc = see_slice(text);
 	}
 	assert_int_equal(rc, -ENOSPC);
 	assert_int_equal(i, 257);
-	drop("s7");
-	assert_int_equal(see(text), 0);
+	drop_slice("s7");
+	assert_int_equal(see_slice(text), 0);
 }
 
 int main(void)
