@@ -4,31 +4,13 @@
 # Pods of a real kubelet with containerd, without and with an API server: from their start to their last counters.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/chain.sh"
-ceemsd=$BUILD/ceemsd k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
-[ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
-[ -x "$ceemsd" ] || skip_all "ceemsd was not built here"
-why=$("$rig" make) || skip_all "$why"
-why=$("$rig" possible) || skip_all "$why"
-cd "$SCRATCH" || exit 1
-name=ceemstest-k8s-$$ run=$SCRATCH/run node=$SCRATCH/node
-export CEEMS_PATH_RUNDIR=$run
-mkdir -p "$node" "$run"
+. "$TOP/test/kubelet.sh"
+ceemsd=$BUILD/ceemsd
 # what ceems-k8s is to the API server: it may read pods, until it gets the role of contrib/k8s/deploy/devices
 echo 'nodetoken,system:serviceaccount:ceems:ceems-node,2' >"$node/users.csv"
-test_cleanup() {
-	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
-	for _ in {1..100}; do
-		"$rig" clean "$name"
-		[ -n "$(find /sys/fs/cgroup -type d -path "*/$name*" 2>/dev/null | head -1)" ] || break
-		sleep 0.1
-	done
-}
 api=
 command -v etcd >/dev/null && api=api
-"$rig" run "$node" "$name" $api >node.log 2>&1 </dev/null &
-rig_pid=$!
-started $rig_pid
-there() { [ -n "$(find /sys/fs/cgroup -maxdepth 4 -type d -path "*/$name/kubepods/burstable" 2>/dev/null | head -1)" ]; }
+kubelet_start $api
 
 port=$(free_port) || exit 1
 ebpf=()
@@ -43,7 +25,7 @@ ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/heal
 	--k8s.cri-socket.file="$node/ctd.sock" --k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter.log 2>&1 </dev/null &
 k8s_pid=$!
 started $k8s_pid
-ok "a real kubelet is up" wait_for 120 there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
+ok "a real kubelet is up" wait_for 120 kubelet_there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
 ok "ceems-k8s, which was started before, finds its control groups" wait_for 20 grep -q "control groups are there: 0 pods run" adapter.log
 
 scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }

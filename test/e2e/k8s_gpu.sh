@@ -5,26 +5,9 @@
 # plugin and the driver's library are made up: no GPU is here.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/gpu.sh"
-k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
-[ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
 command -v etcd >/dev/null || skip_all "no etcd"
-why=$("$rig" make) || skip_all "$why"
-why=$("$rig" possible) || skip_all "$why"
-cd "$SCRATCH" || exit 1
-name=ceemstest-k8sgpu-$$ run=$SCRATCH/run node=$SCRATCH/node
-export CEEMS_PATH_RUNDIR=$run
-mkdir -p "$node" "$run"
-test_cleanup() {
-	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
-	for _ in {1..100}; do
-		"$rig" clean "$name"
-		[ -n "$(find /sys/fs/cgroup -type d -path "*/$name*" 2>/dev/null | head -1)" ] || break
-		sleep 0.1
-	done
-}
-"$rig" run "$node" "$name" api >node.log 2>&1 </dev/null &
-rig_pid=$!
-started $rig_pid
+. "$TOP/test/kubelet.sh"
+kubelet_start api
 
 # the names that the made-up library gives: of instances by the number of their handle
 gpu() { printf 'GPU-00000000-0000-0000-0000-%012d' "$1"; }
@@ -40,8 +23,7 @@ port=$(free_port) || exit 1
 started $!
 scrape() { curl -sf -m 60 -o body "http://127.0.0.1:$port/metrics" && curl -sf -o units "http://127.0.0.1:$port/units"; }
 ok "ceemsd is up" wait_for 60 scrape
-there() { [ -n "$(find /sys/fs/cgroup -maxdepth 4 -type d -path "*/$name/kubepods/burstable" 2>/dev/null | head -1)" ]; }
-ok "a real kubelet is up" wait_for 120 there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
+ok "a real kubelet is up" wait_for 120 kubelet_there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
 "$rig" enter $rig_pid "$k8s" --k8s.cgroup-root="/$name/kubepods" --k8s.refresh=1s --k8s.node-name=labnode --k8s.kubeconfig.file="$node/kubeconfig" \
 	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" --k8s.kubelet-pods-socket.file="$node/none" >adapter.log 2>&1 </dev/null &
 started $!

@@ -3,27 +3,9 @@
 # timeout 2700
 # The Pods API of a real kubelet 1.37: names and requests of pods without an API server, and without rights.
 . "$(dirname "$0")/../tap.sh"
-k8s=$BUILD/ceems-k8s rig=$TOP/test/rig/k8s
 export CEEMS_RIG_KUBELET=v1.37.2
-[ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
-[ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
-why=$("$rig" make) || skip_all "$why"
-why=$("$rig" possible) || skip_all "$why"
-cd "$SCRATCH" || exit 1
-name=ceemstest-k8s-$$ run=$SCRATCH/run node=$SCRATCH/node
-export CEEMS_PATH_RUNDIR=$run
-mkdir -p "$node" "$run"
-test_cleanup() {
-	[ -z "${rig_pid:-}" ] || kill9 "$rig_pid"
-	for _ in {1..100}; do
-		"$rig" clean "$name"
-		[ -n "$(find /sys/fs/cgroup -type d -path "*/$name*" 2>/dev/null | head -1)" ] || break
-		sleep 0.1
-	done
-}
-"$rig" run "$node" "$name" >node.log 2>&1 </dev/null &
-rig_pid=$!
-started $rig_pid
+. "$TOP/test/kubelet.sh"
+kubelet_start
 port=$(free_port) || exit 1
 "$BUILD/ceemsd" --web.listen-address="127.0.0.1:$port" --collector.k8s --security.drop-privileges=false --unit.linger=10m >ceemsd.log 2>&1 </dev/null &
 started $!
