@@ -87,6 +87,13 @@ static void say_end(struct kubelet_call *c, const char *what, int status,
 			 status < 0 ? err->text : "it ended the call", status);
 }
 
+static void note_answer(struct kubelet_call *c, const char *what)
+{
+	c->answered = true;
+	if (log_repeat_over(&c->log))
+		log_info("%s: answers again", what);
+}
+
 static bool is_due(const struct kubelet_call *c)
 {
 	return !c->grpc &&
@@ -195,8 +202,7 @@ static bool take_device_list(void *arg, const unsigned char *data, size_t len)
 				       .slices = k->slices};
 	struct err err = {""};
 
-	k->list.answered = true;
-	(void)log_repeat_over(&k->list.log);
+	note_answer(&k->list, POD_RESOURCES);
 	pthread_mutex_lock(k->mutex);
 	pods_list_devices_begin(k->pods);
 	if (pod_proto_devices(data, len, &gpus, see_pod_devices, k, &err) < 0)
@@ -244,8 +250,7 @@ static bool take_container_list(void *arg, const unsigned char *data, size_t len
 	struct kubelet *k = arg;
 	struct err err = {""};
 
-	k->runtime.answered = true;
-	(void)log_repeat_over(&k->runtime.log);
+	note_answer(&k->runtime, RUNTIME);
 	pthread_mutex_lock(k->mutex);
 	pods_list_infos_begin(k->pods, RUNTIME_SOURCE);
 	if (pod_proto_containers(data, len, see_runtime_pod, k, &err) < 0)

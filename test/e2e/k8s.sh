@@ -27,6 +27,8 @@ k8s_pid=$!
 started $k8s_pid
 ok "a real kubelet is up" wait_for 120 kubelet_there || { tail -n 5 node.log "$node"/*.log | cut -c1-300 | sed 's/^/# /'; tap_done; }
 ok "ceems-k8s, which was started before, finds its control groups" wait_for 20 grep -q "control groups are there: 0 pods run" adapter.log
+runtime_answers() { ! grep -q 'container runtime: .*asked again' adapter.log || grep -q 'container runtime: answers again' adapter.log; }
+ok "and asks the container runtime" wait_for 60 runtime_answers || tail -n 3 adapter.log | sed 's/^/# /'
 
 scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
 value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
