@@ -17,6 +17,7 @@
 #include "lib/parse.h"
 
 #define LOOK_NS NSEC_PER_SEC
+#define FILES_NS (60 * NSEC_PER_SEC) /* a driver that resets devices may hang there */
 #define DRM_FILE_BYTES 32
 
 /* A device, or an instance of one; its numbers are those of `of` at the same place. */
@@ -27,7 +28,7 @@ struct driver_gpu {
 
 struct driver_gpus {
 	const struct env *env;
-	uint64_t looked_ns; /* 0: never */
+	uint64_t looked_ns, files_ns; /* 0: never */
 	bool told;
 	struct gpus of; /* whole devices first, by the driver's number */
 	struct driver_gpu more[GPUS_MAX];
@@ -135,8 +136,11 @@ static void learn_devices(struct driver_gpus *d)
 	d->looked_ns = now_ns;
 	d->of.managed = true;
 	d->of.count = 0;
-	/* without a driver there is none */
-	(void)gpus_resolve(&d->of, d->env->procfd, d->env->sysfd, NULL);
+	if (!d->files_ns || now_ns >= d->files_ns + FILES_NS) {
+		d->files_ns = now_ns;
+		/* without a driver there is none */
+		(void)gpus_resolve(&d->of, d->env->procfd, d->env->sysfd, NULL);
+	}
 	hear_of_devices(d);
 	for (uint32_t i = 0; i < d->of.device_count; i++)
 		(void)add_whole_or_part(d, i);
@@ -436,9 +440,19 @@ static void count_holders(struct driver_gpus *d, const struct unit *unit)
 	}
 }
 
+static bool has_pods_with_gpus(struct units *u)
+{
+	for (uint32_t i = units_next(u, 0); i != UNITS_NONE; i = units_next(u, i + 1)) {
+		const struct unit *unit = units_get(u, i);
+		if (unit->manager == MANAGER_K8S && unit->gpus[0])
+			return true;
+	}
+	return false;
+}
+
 void driver_gpus_look(struct driver_gpus *d, struct units *u)
 {
-	if (!d)
+	if (!d || !has_pods_with_gpus(u))
 		return;
 	learn_devices(d);
 	for (uint32_t i = 0; i < d->of.count; i++)

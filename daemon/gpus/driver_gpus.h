@@ -42,8 +42,9 @@ void driver_gpus_free(struct driver_gpus *d);
  * unchanged then. */
 int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err);
 
-/* Looks which pods share a device now, and learns at most once a second which devices
- * there are. Before driver_gpus_of(), at each tick and scrape. */
+/* Looks which pods share a device now, if any pod has one, and learns at most once a
+ * second which devices there are, from the driver's files once a minute. Before
+ * driver_gpus_of(), at each tick and scrape. */
 void driver_gpus_look(struct driver_gpus *d, struct units *u);
 
 /* The devices of such a unit, as gpus_of(); valid until driver_gpus_look(). -EAGAIN:

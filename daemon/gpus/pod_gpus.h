@@ -11,7 +11,7 @@
  * driver's numbers. A MIG instance that ceems-gpu has not told of yet is waited for.
  * Serialised by the caller. */
 
-#define POD_GPUS_WAITING 16
+#define POD_GPUS_WAITING GPUS_MAX /* each may have an instance of its own */
 #define POD_GPUS_WAIT_NS (60ull * 1000000000)
 
 struct pod_gpus {

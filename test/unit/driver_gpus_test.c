@@ -14,7 +14,8 @@
 static struct gpu_tree tree;
 static struct env env;
 static struct pod_gpus pods;
-static bool has_told; /* ceems-gpu of the second device's instances */
+static bool has_told;  /* ceems-gpu of the second device's instances */
+static unsigned asked; /* how often for anything */
 
 static union {
 	struct child_gpu_instances m;
@@ -28,6 +29,7 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 			  void *buf, size_t size)
 {
 	(void)l;
+	asked++;
 	if (kind != CHILD_GPU_INSTANCES || strcmp(name, "gpu1") != 0 || !has_told)
 		return -EAGAIN;
 	assert_true(said.m.head.bytes <= size);
@@ -204,6 +206,26 @@ static void a_device_that_pods_share_is_of_each_in_equal_parts(void **state)
 	assert_float_equal(share_of_pod(one), 1, 0);
 }
 
+static void without_pods_that_have_one_nothing_is_looked_at(void **state)
+{
+	struct record job = rec(RECORD_STEP_START, "7", 0);
+
+	(void)state;
+	snprintf(job.gpus, sizeof(job.gpus), "0");
+	job.flags |= RECORD_GPUS_TRUSTED;
+	assert_int_equal(apply(&job), 0);
+	asked = 0;
+	driver_gpus_look(env.driver_gpus, u);
+	assert_int_equal(asked, 0);
+	assert_false(driver_gpus_told(env.driver_gpus));
+	(void)start_pod(POD, "GPU-11111111", true);
+	asked = 0;
+	now += 2 * SEC;
+	driver_gpus_look(env.driver_gpus, u);
+	assert_true(asked > 0);
+	assert_true(driver_gpus_told(env.driver_gpus));
+}
+
 static void an_instance_is_a_part_of_its_device(void **state)
 {
 	uint32_t pod = start_pod(POD, "MIG-bbbb", true);
@@ -292,6 +314,7 @@ int main(void)
 		TEST(what_is_no_gpu_of_this_host_is_none),
 		TEST(a_device_that_is_missing_costs_none_of_the_others),
 		TEST(a_device_that_pods_share_is_of_each_in_equal_parts),
+		TEST(without_pods_that_have_one_nothing_is_looked_at),
 		TEST(an_instance_is_a_part_of_its_device),
 		TEST(an_instance_that_is_not_told_of_yet_is_waited_for),
 		TEST(waiting_has_an_end_and_a_bound),
