@@ -16,10 +16,9 @@
 #define DESCRIPTORS_MAX 4096u /* looked at */
 #define TARGET_BYTES 256u
 
-/* -EACCES would say that the process is of no unit. */
 static int error_of_process(void)
 {
-	return errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM : -errno;
+	return errno == ENOENT ? -ESRCH : -errno;
 }
 
 /* By its name, in whatever folder dri is: a file of another kind has no such text. 0

@@ -34,8 +34,8 @@ void profile_close(struct profile *p);
 
 /* /proc/PID: a descriptor. */
 int profile_open_process(int procfd, uint32_t pid, struct err *err);
-/* 0: it is in a unit's control group; -EACCES: it is in none, so nobody asked for its
- * profile. */
+/* 0: it is in a unit's control group; -ESRCH: it is in none, so to whoever asks there
+ * is no such process. */
 int profile_check_unit(int process, struct err *err);
 uint32_t profile_owner(int process);
 /* Its maps, as they are now, in a file in memory: its descriptor, at its beginning. The

@@ -67,7 +67,7 @@ int profile_check_unit(int process, struct err *err)
 		return (int)n;
 	return is_of_a_unit(text, (size_t)n)
 		       ? 0
-		       : err_set(err, -EACCES, "the process is of no unit");
+		       : err_set(err, -ESRCH, "the process is of no unit");
 }
 
 uint32_t profile_owner(int process)

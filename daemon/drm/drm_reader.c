@@ -191,7 +191,7 @@ static void take_drm_texts(struct drm_reader *r, const struct drm_owner *owner,
 /* The process is gone, has moved out of the unit, or has no client. */
 static bool is_told_nothing(int rc)
 {
-	return rc == -ENODATA || rc == -ESRCH || rc == -EACCES || rc == -ENOENT;
+	return rc == -ENODATA || rc == -ESRCH || rc == -ENOENT;
 }
 
 /* False: nobody answers any more in this round. */

@@ -141,11 +141,11 @@ static void processes_of_no_unit_are_nobodys_business(void **state)
 	(void)state;
 
 	start_serving(&w, false);
-	assert_int_equal(ask(&w, r), -EACCES);
+	assert_int_equal(ask(&w, r), -ESRCH);
 	r.pid = (uint32_t)getpid(); /* nor our own */
-	assert_int_equal(ask(&w, r), -EACCES);
+	assert_int_equal(ask(&w, r), -ESRCH);
 	r.kind = PROFILE_REQUEST_FILE;
-	assert_int_equal(ask(&w, r), -EACCES);
+	assert_int_equal(ask(&w, r), -ESRCH);
 	r.pid = UINT32_MAX;
 	assert_int_equal(ask(&w, r), -ESRCH);
 	stop(&w);
@@ -180,7 +180,7 @@ static void only_what_is_mapped_of_a_file_for_reading_alone_is_copied(void **sta
 			 -EFBIG);
 	stop(&w);
 	start_serving(&w, false); /* we are no unit */
-	assert_int_equal(ask_for_memory(&w, only, page), -EACCES);
+	assert_int_equal(ask_for_memory(&w, only, page), -ESRCH);
 	stop(&w);
 	munmap(only, page);
 	munmap(both, page);
@@ -243,11 +243,10 @@ static void names_that_a_user_can_make_are_no_units(void **state)
 	assert_int_equal(ask_for_maps_in("0::/user.slice/user-7.slice/user@7.service/"
 					 "kubepods/pod11111111-2222-3333-4444-"
 					 "555555555555\n"),
-			 -EACCES);
-	assert_int_equal(ask_for_maps_in("0::/system.slice/cron.service\n"), -EACCES);
-	assert_int_equal(ask_for_maps_in("0::machine/qemu-1-a.libvirt-qemu\n"),
-			 -EACCES);
-	assert_int_equal(ask_for_maps_in("::::\n\n:"), -EACCES);
+			 -ESRCH);
+	assert_int_equal(ask_for_maps_in("0::/system.slice/cron.service\n"), -ESRCH);
+	assert_int_equal(ask_for_maps_in("0::machine/qemu-1-a.libvirt-qemu\n"), -ESRCH);
+	assert_int_equal(ask_for_maps_in("::::\n\n:"), -ESRCH);
 }
 
 #define STEP_GROUP "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
@@ -340,7 +339,7 @@ static void drm_is_told_of_processes_of_units_and_nothing_else_is(void **state)
 	put_descriptor(dir, 3, "/dev/dri/renderD128", I915_TEXT);
 	assert_int_equal(ask(&w, drm_request), 0);
 	put_text(dir, "71/cgroup", "0::/user.slice/user-1000.slice/session-1.scope\n");
-	assert_int_equal(ask(&w, drm_request), -EACCES);
+	assert_int_equal(ask(&w, drm_request), -ESRCH);
 	stop(&w);
 	start_at(&w, dir, true, false); /* nor is the profiler told */
 	assert_int_equal(ask(&w, drm_request), -EINVAL);
@@ -380,14 +379,14 @@ static void one_that_dies_is_replaced_and_says_so(void **state)
 	(void)state;
 
 	start_at(&w, "/proc", false, true);
-	assert_int_equal(ask(&w, r), -EACCES);
+	assert_int_equal(ask(&w, r), -ESRCH);
 	pid_t first = find_child(w.pid);
 	assert_true(first > 0);
 	assert_int_equal(kill(first, SIGKILL), 0);
 	assert_int_equal(fd_pass_receive(w.link, &a, sizeof(a), fds, &count, 0),
 			 sizeof(a));
 	assert_int_equal(a.serial, PROFILE_REQUEST_DIED);
-	assert_int_equal(ask(&w, r), -EACCES);
+	assert_int_equal(ask(&w, r), -ESRCH);
 	r = (struct profile_request){.kind = PROFILE_REQUEST_TICKS, .hz = 19};
 	assert_int_equal(ask(&w, r), -ENODEV); /* what tells the profiler to load */
 	stop(&w);
