@@ -19,6 +19,7 @@ libopener_SRCS += opener/perf.c
 libopener_SRCS += opener/profile.c
 libopener_SRCS += opener/profile_files.c
 libopener_SRCS += opener/profile_keeper.c
+libopener_SRCS += opener/profile_memory.c
 libopener_SRCS += opener/profile_serve.c
 libopener_SRCS += opener/profile_worker.c
 $(OBJ)/opener/groups.o $(OBJ)/pic/opener/groups.o: $(BUILD)/bpf/groups.skel.h

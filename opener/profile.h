@@ -48,11 +48,6 @@ int profile_copy_maps(int process, struct err *err);
 int profile_open_file(int process, uint64_t start, uint64_t end,
 		      struct profile_file *ret, struct err *err);
 
-/* A copy of one of its mappings of a file, if it is for reading alone: the descriptor
- * of a file in memory, at its beginning. -EPERM: it may be written to, or is of no
- * file; -EFBIG: over PROFILE_MEMORY_MAX; -ENOENT: there is no such mapping */
-int profile_copy_memory(int process, uint64_t start, uint64_t end, struct err *err);
-
 /* Its perf map, which has to be uid's. -EPERM: another user's, or it has other names;
  * -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
 int profile_open_perf_map(int process, uint32_t uid, struct err *err);

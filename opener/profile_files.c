@@ -131,62 +131,6 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 	return steal_fd(&fd);
 }
 
-/* -EPERM: it is none of a file, or not for reading alone */
-static int check_mapping(int process, uint64_t start, uint64_t end, struct err *err)
-{
-	auto_free char *line = NULL;
-	char wanted[64];
-	size_t room = 0;
-	auto_close int fd = profile_copy_maps(process, err);
-
-	if (fd < 0)
-		return fd;
-	if (end - start > PROFILE_MEMORY_MAX)
-		return err_set(err, -EFBIG, "a mapping of more than %u bytes",
-			       PROFILE_MEMORY_MAX);
-	auto_fclose FILE *f = fdopen(fd, "re");
-	if (!f)
-		return err_set(err, -errno, "maps: %s", strerror(errno));
-	(void)steal_fd(&fd);
-	/* as fs/proc/task_mmu.c writes it */
-	int len = snprintf(wanted, sizeof(wanted), "%08" PRIx64 "-%08" PRIx64 " ",
-			   start, end);
-	while (getline(&line, &room, f) > 0) {
-		if (strncmp(line, wanted, (size_t)len) != 0)
-			continue;
-		return line[len] == 'r' && line[len + 1] == '-' && strchr(line, '/')
-			       ? 0
-			       : err_set(err, -EPERM, "%snot for reading alone",
-					 wanted);
-	}
-	return err_set(err, -ENOENT, "%sno such mapping", wanted);
-}
-
-int profile_copy_memory(int process, uint64_t start, uint64_t end, struct err *err)
-{
-	char part[16384];
-	int rc = check_mapping(process, start, end, err);
-
-	if (rc < 0)
-		return rc;
-	auto_close int from = openat(process, "mem", O_RDONLY | O_CLOEXEC);
-	auto_close int to = memfd_create("memory", MFD_CLOEXEC);
-	if (from < 0 || to < 0 || lseek(from, (off_t)start, SEEK_SET) < 0)
-		return err_set(err, -errno, "mem: %s", strerror(errno));
-	for (uint64_t left = end - start; left;) {
-		size_t want = left < sizeof(part) ? (size_t)left : sizeof(part);
-		ssize_t n = read(from, part, want);
-		if (n <= 0) /* behind the file's end */
-			break;
-		rc = fs_write_all(to, part, (size_t)n);
-		if (rc < 0)
-			return err_set(err, rc, "mem: %s", strerror(-rc));
-		left -= (uint64_t)n;
-	}
-	(void)lseek(to, 0, SEEK_SET);
-	return steal_fd(&to);
-}
-
 /* What the process itself calls its number: the last one of "NSpid:" */
 static int own_number(int process, uint32_t *ret, struct err *err)
 {

@@ -18,6 +18,7 @@
 #include "lib/fd_pass.h"
 #include "opener/limits.h"
 #include "opener/profile.h"
+#include "opener/profile_memory.h"
 
 #define FDS_MAX 1024
 #define END_MS 20u
@@ -40,7 +41,7 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 	if (r->kind == PROFILE_REQUEST_DRM)
 		return profile_copy_drm(process, &a->left_out, err);
 	if (r->kind == PROFILE_REQUEST_MEMORY)
-		return profile_copy_memory(process, r->start, r->end, err);
+		return profile_memory_copy(process, r->start, r->end, err);
 	a->uid = profile_owner(process);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP

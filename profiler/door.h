@@ -49,7 +49,8 @@ int door_maps(struct door *d, uint32_t pid, uint32_t *ret_uid, struct err *err);
 /* The file that it has mapped there: a descriptor */
 int door_file(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
 	      struct profile_file *ret, struct err *err);
-/* A copy of what it has mapped there of a file, for reading alone: a descriptor */
+/* A copy of what it has mapped there, for reading alone, of a file that does not open:
+ * a descriptor */
 int door_memory(struct door *d, uint32_t pid, uint64_t start, uint64_t end,
 		struct err *err);
 /* Its perf map (jit_maps.h), and whose it is: a descriptor. -ENOENT: it has none;

@@ -52,10 +52,10 @@ enum profile_request_kind {
 	 * texts, a NUL after each, at most PROFILE_DRM_TEXT_MAX; its descriptor, for
 	 * reading. -ENODATA: it has none. Same wait. */
 	PROFILE_REQUEST_DRM,
-	/* A copy, in memory, of what the process has mapped from start to end, which is
-	 * one whole mapping of a file that it may not write to, of at most
-	 * PROFILE_MEMORY_MAX: its descriptor, for reading. For files that do not open:
-	 * -EACCES. Same wait. */
+	/* Of a file that does not open (-EACCES): a copy, in memory, of what the
+	 * process has mapped from start to end, which is one whole private mapping that
+	 * it may not write to, of at most PROFILE_MEMORY_MAX: its descriptor, for
+	 * reading. -EEXIST: the file opens. Same wait. */
 	PROFILE_REQUEST_MEMORY,
 	PROFILE_REQUEST_KINDS
 };
