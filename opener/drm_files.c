@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +15,6 @@
 #include "opener/profile.h"
 
 #define DESCRIPTORS_MAX 4096u /* looked at */
-#define TARGET_BYTES 256u
 
 static int error_of_process(void)
 {
@@ -22,10 +22,11 @@ static int error_of_process(void)
 }
 
 /* By its name, in whatever folder dri is: a file of another kind has no such text. 0
- * also of one that is closed by now. */
+ * also of one that is closed by now. Any user can have one without a name
+ * (-ENAMETOOLONG). */
 static int is_drm_file(int fds, const char *name)
 {
-	char target[TARGET_BYTES];
+	char target[PATH_MAX];
 	ssize_t n = readlinkat(fds, name, target, sizeof(target) - 1);
 
 	if (n < 0)
@@ -34,52 +35,53 @@ static int is_drm_file(int fds, const char *name)
 	return strstr(target, "/dri/") != NULL;
 }
 
-/* 1: it is in to; 0: it is not of a driver that tells anything, or gone; -EFBIG: its
- * text is longer than any. */
-static int copy_drm_text(int process, const char *name, int to)
+/* Its length; 0: it is not of a driver that tells anything, or gone */
+static ssize_t read_drm_text(int process, const char *name,
+			     char ret[PROFILE_DRM_FILE_BYTES])
 {
-	char path[32], text[PROFILE_DRM_FILE_BYTES];
+	char path[32];
 	int n = snprintf(path, sizeof(path), "fdinfo/%s", name);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return 0;
-	ssize_t len = fs_read_at(process, path, text, sizeof(text), NULL);
-	if (len == -EFBIG)
-		return -EFBIG;
-	if (len <= 0 || !strstr(text, "\ndrm-driver:"))
-		return 0;
-	int rc = fs_write_all(to, text, strlen(text) + 1);
-	return rc < 0 ? rc : 1;
+	ssize_t len = fs_read_at(process, path, ret, PROFILE_DRM_FILE_BYTES, NULL);
+	if (len <= 0)
+		return len == -ENOENT ? 0 : len;
+	return strstr(ret, "\ndrm-driver:") ? (ssize_t)strlen(ret) : 0;
 }
 
-static int copy_drm_texts(int process, DIR *fds, int to, uint32_t *ret_left_out)
+static int copy_drm_texts(int process, DIR *fds, int to, uint32_t *left_out)
 {
-	unsigned seen = 0, copied = 0, left_out = 0;
+	unsigned seen = 0, copied = 0;
+	char text[PROFILE_DRM_FILE_BYTES];
 	const struct dirent *e;
 
 	while ((e = readdir(fds))) {
 		if (e->d_name[0] == '.')
 			continue;
 		if (seen++ == DESCRIPTORS_MAX) {
-			left_out++;
+			++*left_out;
 			break;
 		}
-		int rc = is_drm_file(dirfd(fds), e->d_name);
-		if (rc > 0)
-			rc = copied < PROFILE_DRM_FILES_MAX
-				     ? copy_drm_text(process, e->d_name, to)
-				     : -EFBIG;
-		if (rc == -EFBIG)
-			left_out++;
-		else if (rc < 0)
+		ssize_t n = is_drm_file(dirfd(fds), e->d_name);
+		if (n > 0)
+			n = copied < PROFILE_DRM_FILES_MAX
+				    ? read_drm_text(process, e->d_name, text)
+				    : -EFBIG;
+		if (n == -EACCES || n == -EPERM || n == -ESRCH)
+			return (int)n;
+		*left_out += n < 0;
+		if (n <= 0)
+			continue;
+		int rc = fs_write_all(to, text, (size_t)n + 1);
+		if (rc < 0)
 			return rc;
-		copied += rc == 1;
+		copied++;
 	}
-	*ret_left_out = left_out;
 	return (int)copied;
 }
 
-int profile_copy_drm(int process, uint32_t *ret_left_out, struct err *err)
+int profile_copy_drm(int process, uint32_t *left_out, struct err *err)
 {
 	int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_closedir DIR *fds = folder < 0 ? NULL : fdopendir(folder);
@@ -91,7 +93,7 @@ int profile_copy_drm(int process, uint32_t *ret_left_out, struct err *err)
 			close(folder);
 		return err_set(err, rc, "fd: %s", strerror(-rc));
 	}
-	int rc = copy_drm_texts(process, fds, to, ret_left_out);
+	int rc = copy_drm_texts(process, fds, to, left_out);
 	if (rc <= 0)
 		return err_set(err, rc ? rc : -ENODATA, "fdinfo: %s",
 			       rc ? strerror(-rc) : "no client of a DRM driver");

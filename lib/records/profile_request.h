@@ -119,7 +119,7 @@ struct profile_reply {
 	uint32_t fds;
 	uint32_t uid;             /* of MAPS and PERF_MAP: whose process it is */
 	uint32_t sees_maps;       /* of LOAD: code that is mapped later is told of */
-	uint32_t left_out;        /* of DRM: files for which there was no room */
+	uint32_t left_out;        /* of DRM: files that were not read, whatever rc is */
 	struct profile_file file; /* of FILE */
 	/* why not, on one line; of KERNEL_NAME the name */
 	char text[PROFILE_REQUEST_TEXT_BYTES];

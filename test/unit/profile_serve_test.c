@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,6 +323,54 @@ static void descriptors_beyond_the_bound_are_told_of(void **state)
 	scratch_remove(dir);
 }
 
+/* A file in folders that make its path longer than a path may be, all removed by now */
+static int open_deep_file(const char *dir)
+{
+	const unsigned depth = PATH_MAX / NAME_MAX + 1;
+	char name[NAME_MAX + 1];
+
+	memset(name, 'd', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	assert_int_equal(chdir(dir), 0);
+	for (unsigned i = 0; i < depth; i++) {
+		assert_int_equal(mkdir(name, 0700), 0);
+		assert_int_equal(chdir(name), 0);
+	}
+	int fd = open("f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(unlink("f"), 0);
+	for (unsigned i = 0; i < depth; i++) {
+		assert_int_equal(chdir(".."), 0);
+		assert_int_equal(rmdir(name), 0);
+	}
+	return fd;
+}
+
+/* The kernel does not tell its name: any user can have one. */
+static void a_file_whose_name_is_too_long_leaves_out_itself_alone(void **state)
+{
+	char dir[SCRATCH_PATH];
+	uint32_t left_out = 0;
+	struct world w;
+	int fd, home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct profile_request of_us = {.kind = PROFILE_REQUEST_DRM,
+					.pid = (uint32_t)getpid()};
+	(void)state;
+
+	scratch_make(dir);
+	int deep = open_deep_file(dir);
+	assert_int_equal(fchdir(home), 0);
+	start_for(&w, "/proc", PROFILE_REQUESTS_OF_DRM, true, false);
+	assert_int_equal(ask_for_file(&w, of_us, &fd, &left_out), -ENODATA);
+	assert_int_equal(left_out, 1);
+	close(deep);
+	assert_int_equal(ask_for_file(&w, of_us, &fd, &left_out), -ENODATA);
+	assert_int_equal(left_out, 0);
+	stop(&w);
+	close(home);
+	scratch_remove(dir);
+}
+
 static void drm_is_told_of_processes_of_units_and_nothing_else_is(void **state)
 {
 	const struct profile_request maps = {.kind = PROFILE_REQUEST_MAPS, .pid = 71};
@@ -437,6 +486,7 @@ int main(void)
 		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
 		cmocka_unit_test(of_drm_files_alone_the_text_is_handed_on),
 		cmocka_unit_test(descriptors_beyond_the_bound_are_told_of),
+		cmocka_unit_test(a_file_whose_name_is_too_long_leaves_out_itself_alone),
 		cmocka_unit_test(drm_is_told_of_processes_of_units_and_nothing_else_is),
 		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
 		cmocka_unit_test(by_hand_any_process_has_its_maps_read),
