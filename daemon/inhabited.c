@@ -21,6 +21,7 @@
 #include "lib/parse.h"
 
 #define PIDS_LOOKED_AT 64u
+#define LISTED_MAX 8192u /* of a directory, in a list */
 #define ANCESTORS_MAX 32u
 #define DEPTH_MAX 3u /* step/task, on v2 step/user/task */
 #define DIRECTORIES_MAX 256u
@@ -83,7 +84,7 @@ struct inhabitant_search {
 	unsigned left;  /* directories that may still be visited */
 	uint64_t *list; /* of inhabited_list(), with room for max */
 	size_t count, max;
-	bool cut; /* a directory has more than were read */
+	bool cut; /* there may be more than were looked at */
 };
 
 static bool is_anybody(struct inhabitant_search *s, uint64_t pid)
@@ -108,49 +109,81 @@ static bool list_task(struct inhabitant_search *s, uint64_t pid)
 
 static bool list_anybody(struct inhabitant_search *s, uint64_t pid)
 {
-	if (s->count < s->max)
+	bool is_full = s->count == s->max;
+
+	if (!is_full)
 		s->list[s->count++] = pid;
-	else
-		s->cut = true;
-	return s->cut;
+	s->cut |= is_full;
+	return is_full;
+}
+
+/* What an error means: nothing if the directory was removed meanwhile, or is none. */
+static bool is_cut_by(int error)
+{
+	return error != ENOENT && error != ENODEV && error != ENOTDIR;
+}
+
+/* Whether such a process is in the directory itself. To decide that, the beginning
+ * suffices if there are very many. */
+static bool has_inhabitant(struct inhabitant_search *s, int dirfd)
+{
+	unsigned most = s->list ? LISTED_MAX : PIDS_LOOKED_AT;
+	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	auto_fclose FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
+	char line[32];
+
+	if (!f) {
+		s->cut |= is_cut_by(errno);
+		return false;
+	}
+	(void)steal_fd(&fd);
+	for (unsigned i = 0; fgets(line, sizeof(line), f); i++) {
+		const char *p = line;
+		uint64_t pid;
+		if (i == most) {
+			s->cut = true;
+			return false;
+		}
+		if (scan_u64(&p, line + strlen(line), &pid) == 0 && s->counts(s, pid))
+			return true;
+	}
+	s->cut |= ferror(f) && is_cut_by(errno);
+	return false;
 }
 
 /* Whether such a process is in the directory, or a few levels below */
 static bool is_folder_inhabited(struct inhabitant_search *s, int dirfd, unsigned depth)
 {
-	char text[4096];
-	/* the beginning suffices if there are very many */
-	auto_close int fd = openat(dirfd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	s->cut |= n == sizeof(text) - 1;
-	const char *p = text, *end = text + (n > 0 ? n : 0), *line;
-	size_t len;
-	unsigned most = s->list ? (unsigned)sizeof(text) : PIDS_LOOKED_AT;
-	for (unsigned i = 0; i < most && scan_line(&p, end, &line, &len); i++) {
-		uint64_t pid;
-		const char *q = line;
-		if (scan_u64(&q, line + len, &pid) == 0 && s->counts(s, pid))
-			return true;
-	}
-	if (depth == 0)
+	if (has_inhabitant(s, dirfd))
+		return true;
+	if (!depth && !s->list)
 		return false;
 	int copy = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
 	auto_closedir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 	if (!dir) {
+		s->cut = true;
 		if (copy >= 0)
 			close(copy);
 		return false;
 	}
 	struct dirent *e;
-	while ((e = readdir(dir)) && s->left) {
+	while ((e = readdir(dir))) {
 		if (e->d_name[0] == '.' ||
 		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
 			continue;
-		s->left--;
 		auto_close int sub =
 			openat(dirfd, e->d_name,
 			       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (sub >= 0 && is_folder_inhabited(s, sub, depth - 1))
+		if (sub < 0) {
+			s->cut |= is_cut_by(errno);
+			continue;
+		}
+		if (!depth || !s->left) {
+			s->cut = true;
+			return false;
+		}
+		s->left--;
+		if (is_folder_inhabited(s, sub, depth - 1))
 			return true;
 	}
 	return false;
@@ -174,6 +207,7 @@ static bool any_inhabited(const struct env *env, const struct record_cgroup *cgr
 			auto_close int fd = fs_opendir_at(env->cgroupfd, path, NULL);
 			s->env = env;
 			s->left = DIRECTORIES_MAX;
+			s->cut = fd < 0 && is_cut_by(-fd);
 			if (fd >= 0 && is_folder_inhabited(s, fd, DEPTH_MAX))
 				return true;
 			if (s->count) /* other hierarchies have the same ones */
@@ -203,13 +237,10 @@ size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups
 size_t inhabited_list_all(const struct env *env, const struct record_cgroup *cgroups,
 			  uint32_t count, uint64_t *ret, size_t max, bool *ret_cut)
 {
-	struct inhabitant_search s = {.counts = list_anybody,
-				      .left = DIRECTORIES_MAX,
-				      .list = ret,
-				      .max = max};
+	struct inhabitant_search s = {.counts = list_anybody, .list = ret, .max = max};
 
 	(void)any_inhabited(env, cgroups, count, &s);
-	*ret_cut = s.cut || !s.left;
+	*ret_cut = s.cut;
 	return s.count;
 }
 

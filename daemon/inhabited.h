@@ -9,8 +9,8 @@
 #include "daemon/env.h"
 #include "daemon/units.h"
 
-/* Which processes are in a step's control groups. Bounded: a few levels and 256
- * directories, 64 processes in each. */
+/* Which processes are in a step's control groups. Bounded: three levels below a group's
+ * directory and 256 directories, 64 processes in each; in a list, 8192. */
 
 /* Whether tasks of the step run: processes below a slurmstepd, not just slurmstepd
  * itself. */
@@ -22,7 +22,8 @@ size_t inhabited_list(const struct env *env, const struct record_cgroup *cgroups
 		      uint32_t count, uint64_t *ret, size_t max);
 
 /* All processes in them, slurmstepd too, and those of virtual machines and pods.
- * *ret_cut: there are more, in all or in a directory. */
+ * *ret_cut: there may be more: beyond max or a bound, or in a directory that cannot be
+ * read. */
 size_t inhabited_list_all(const struct env *env, const struct record_cgroup *cgroups,
 			  uint32_t count, uint64_t *ret, size_t max, bool *ret_cut);
 

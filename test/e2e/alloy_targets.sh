@@ -46,8 +46,14 @@ started $inside
 for c in cpuacct memory; do echo $inside >"/sys/fs/cgroup/$c$path/cgroup.procs"; done
 "$BUILD/vm_put" "$SCRATCH/run/ring" start $pod pod "cgroup=$path"
 ok "a pod's processes are, without a slurmstepd" wait_for 30 listed "[$inside]" || get | sed 's/^/# /'
-kill $inside
-wait $inside 2>/dev/null
+setsid bash -c 'for c in cpuacct memory; do echo $$ >"/sys/fs/cgroup/$c$1/cgroup.procs"; done
+	for ((i = 0; i < 1000; i++)); do sleep 1000 & done; wait' many "$path" &
+many=$!
+started $many
+count_is() { [ "$(get | jq length)" = "$1" ]; }
+ok "of very many processes each is listed" wait_for 30 count_is 1002 || get | jq length | sed 's/^/# /'
+kill -- -$many $inside
+wait $inside $many 2>/dev/null
 daemon_off
 ok "it starts for those who asked" daemon_on --discoverer.alloy-targets --discoverer.alloy-targets.env-var=ENABLE_PROFILING --discoverer.alloy-targets.self-profiler --web.targets-path=/targets
 wait_for 30 eval 'get units | grep -q "\"id\":\"$job\""'
