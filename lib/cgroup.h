@@ -98,8 +98,11 @@ bool cgroup_never_slurm(const char *name);
  * controllers, and the node name. Accepts any bytes; reads at most 64 lines. Returns
  * how many lines were Slurm's (0: the process is in no step's cgroup). */
 int cgroup_record_paths(const char *text, size_t len, struct record *r);
-/* The path of the step that a process is in (RECORD_CGROUP_MAX bytes), as struct record
- * has it first, or of the virtual machine or pod; "": it is in none, or gone. */
+/* By the same text: the path of the step that the process is in (RECORD_CGROUP_MAX
+ * bytes), as struct record has it first, or of the virtual machine or pod; "": it is in
+ * none. Users make no groups of these names outside their own unit's. */
+void cgroup_unit_of_text(const char *text, size_t len, char *ret);
+/* The same of a process; "" also when it is gone. */
 void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret);
 /* v1, the extern step: slurmstepd is in the step's memory group but in the root of
  * cpuacct, where jobacct_gather has made the same path for the step's processes. Adds

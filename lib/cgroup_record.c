@@ -155,12 +155,17 @@ static void find_machine_or_pod(const char *text, size_t len, char *ret)
 	}
 }
 
-void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret)
+void cgroup_unit_of_text(const char *text, size_t len, char *ret)
 {
-	char text[PROC_CGROUP_BYTES];
-	size_t len = read_groups_of_pid(procfd, pid, text, sizeof(text));
-
 	*ret = '\0';
 	if (!find_step_path(text, len, ret))
 		find_machine_or_pod(text, len, ret);
+}
+
+void cgroup_unit_of_pid(int procfd, uint32_t pid, char *ret)
+{
+	char text[PROC_CGROUP_BYTES];
+
+	cgroup_unit_of_text(text, read_groups_of_pid(procfd, pid, text, sizeof(text)),
+			    ret);
 }

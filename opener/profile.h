@@ -34,9 +34,10 @@ void profile_close(struct profile *p);
 
 /* /proc/PID: a descriptor. */
 int profile_open_process(int procfd, uint32_t pid, struct err *err);
-/* 0: it is in a unit's control group; -ESRCH: it is in none, so to whoever asks there
- * is no such process. */
-int profile_check_unit(int process, struct err *err);
+/* The unit's control group that it is in (RECORD_CGROUP_MAX bytes, as
+ * cgroup_unit_of_text()); -ESRCH: it is in none, so to whoever asks there is no such
+ * process. */
+int profile_find_unit(int process, char *ret, struct err *err);
 uint32_t profile_owner(int process);
 /* Its maps, as they are now, in a file in memory: its descriptor, at its beginning. The
  * kernel may let both this and the next one wait for as long as a file server does not

@@ -19,33 +19,6 @@
 #include "opener/profile.h"
 
 #define CGROUP_BYTES 16384
-#define LINES_MAX 64
-
-/* "number:controllers:path", cgroups(7) */
-static bool is_line_of_unit(const char *line, size_t len)
-{
-	const char *at = memchr(line, ':', len), *end = line + len;
-
-	at = at ? memchr(at + 1, ':', (size_t)(end - at - 1)) : NULL;
-	return at && cgroup_machine_or_pod_len(at + 1, (size_t)(end - at - 1)) > 0;
-}
-
-/* Users make no groups of these names outside their own unit's. */
-static bool is_of_a_unit(const char *text, size_t len)
-{
-	const char *p = text, *end = text + len, *line;
-	size_t line_len;
-	struct record r;
-
-	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
-	if (cgroup_record_paths(text, len, &r) > 0)
-		return true;
-	for (int i = 0; i < LINES_MAX && scan_line(&p, end, &line, &line_len); i++) {
-		if (is_line_of_unit(line, line_len))
-			return true;
-	}
-	return false;
-}
 
 int profile_open_process(int procfd, uint32_t pid, struct err *err)
 {
@@ -58,16 +31,15 @@ int profile_open_process(int procfd, uint32_t pid, struct err *err)
 		      : fd;
 }
 
-int profile_check_unit(int process, struct err *err)
+int profile_find_unit(int process, char *ret, struct err *err)
 {
 	char text[CGROUP_BYTES];
 	ssize_t n = fs_read_at(process, "cgroup", text, sizeof(text), err);
 
 	if (n < 0)
 		return (int)n;
-	return is_of_a_unit(text, (size_t)n)
-		       ? 0
-		       : err_set(err, -ESRCH, "the process is of no unit");
+	cgroup_unit_of_text(text, (size_t)n, ret);
+	return *ret ? 0 : err_set(err, -ESRCH, "the process is of no unit");
 }
 
 uint32_t profile_owner(int process)

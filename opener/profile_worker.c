@@ -16,6 +16,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
+#include "lib/records/record.h"
 #include "opener/limits.h"
 #include "opener/profile.h"
 #include "opener/profile_memory.h"
@@ -25,13 +26,25 @@
 
 /* ---- in the worker --------------------------------------------------------------- */
 
+/* The unit afterwards: a process may move to another one meanwhile, and its number be
+ * another process's since it was asked for. */
+static int copy_drm_and_unit(int process, struct profile_reply *a, struct err *err)
+{
+	auto_close int fd = profile_copy_drm(process, &a->left_out, err);
+
+	_Static_assert(sizeof(a->text) >= RECORD_CGROUP_MAX, "it has room");
+	int rc = fd < 0 ? fd : profile_find_unit(process, a->text, err);
+	return rc < 0 ? rc : steal_fd(&fd);
+}
+
 static int do_request(const struct profile_worker *w, const struct profile_request *r,
 		      struct profile_reply *a, struct err *err)
 {
 	auto_close int process = profile_open_process(w->procfd, r->pid, err);
+	char unit[RECORD_CGROUP_MAX];
 
 	int rc = process < 0 || w->any_process ? process
-					       : profile_check_unit(process, err);
+					       : profile_find_unit(process, unit, err);
 	if (rc < 0)
 		return rc;
 	if (r->kind == PROFILE_REQUEST_MAPS) {
@@ -39,7 +52,7 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 		return profile_copy_maps(process, err);
 	}
 	if (r->kind == PROFILE_REQUEST_DRM)
-		return profile_copy_drm(process, &a->left_out, err);
+		return copy_drm_and_unit(process, a, err);
 	if (r->kind == PROFILE_REQUEST_MEMORY)
 		return profile_memory_copy(process, r->start, r->end, err);
 	a->uid = profile_owner(process);

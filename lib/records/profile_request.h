@@ -50,7 +50,8 @@ enum profile_request_kind {
 	PROFILE_REQUEST_SWITCHES,
 	/* What DRM drivers tell of a process's clients (lib/drm/drm_fdinfo.h): the
 	 * texts, a NUL after each, at most PROFILE_DRM_TEXT_MAX; its descriptor, for
-	 * reading. -ENODATA: it has none. Same wait. */
+	 * reading; in text the control group of the unit whose process it was when they
+	 * had been read. -ENODATA: it has none. Same wait. */
 	PROFILE_REQUEST_DRM,
 	/* Of a file that does not open (-EACCES): a copy, in memory, of what the
 	 * process has mapped from start to end, which is one whole private mapping that
@@ -121,7 +122,7 @@ struct profile_reply {
 	uint32_t sees_maps;       /* of LOAD: code that is mapped later is told of */
 	uint32_t left_out;        /* of DRM: files that were not read, whatever rc is */
 	struct profile_file file; /* of FILE */
-	/* why not, on one line; of KERNEL_NAME the name */
+	/* why not, on one line; of KERNEL_NAME the name, of DRM the group */
 	char text[PROFILE_REQUEST_TEXT_BYTES];
 };
 
