@@ -12,6 +12,7 @@ libk8swatch_SRCS += contrib/k8s/api_json.c
 libk8swatch_SRCS += contrib/k8s/api_watch.c
 libk8swatch_SRCS += contrib/k8s/container_tree.c
 libk8swatch_SRCS += contrib/k8s/containers.c
+libk8swatch_SRCS += contrib/k8s/device_name.c
 libk8swatch_SRCS += contrib/k8s/group_file.c
 libk8swatch_SRCS += contrib/k8s/group_index.c
 libk8swatch_SRCS += contrib/k8s/grpc_unix.c

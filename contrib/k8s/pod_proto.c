@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/k8s/device_name.h"
 #include "contrib/k8s/kubelet.pb-c.h"
 #include "contrib/k8s/pod_size.h"
 
@@ -224,21 +225,6 @@ int pod_proto_event(const unsigned char *data, size_t len, struct pod_event *ret
 
 /* ---- devices --------------------------------------------------------------------- */
 
-void pod_device_of(const char *id, struct record_device *ret)
-{
-	const char *replica = strstr(id, "::");
-	size_t len = replica ? (size_t)(replica - id) : strlen(id);
-	const char *colon = strchr(id, ':');
-	bool pci = colon && colon - id >= 4 && colon[1] && colon[1] != ':' &&
-		   len < sizeof(ret->pci);
-
-	*ret = (struct record_device){.share_permille = replica ? 0 : 1000};
-	if (pci)
-		(void)snprintf(ret->pci, sizeof(ret->pci), "%.*s", (int)len, id);
-	else if (len < sizeof(ret->uuid)) /* else another device's name */
-		(void)snprintf(ret->uuid, sizeof(ret->uuid), "%.*s", (int)len, id);
-}
-
 static bool is_wanted(const char *resource, const struct conf_list *names)
 {
 	for (size_t i = 0; i < names->count; i++) {
@@ -254,7 +240,8 @@ static bool is_wanted(const char *resource, const struct conf_list *names)
 
 static bool is_same_device(const struct record_device *a, const struct record_device *b)
 {
-	return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->pci, b->pci) == 0;
+	return strcmp(a->uuid, b->uuid) == 0 && strcmp(a->pci, b->pci) == 0 &&
+	       strcmp(a->mig, b->mig) == 0;
 }
 
 /* Two replicas of one GPU are that GPU, and so are two containers' of one claim. */
@@ -330,7 +317,7 @@ static void add_container(struct pod_devices *d, const Kubelet__ContainerResourc
 		if (!is_wanted(list->resource, gpus->resources))
 			continue;
 		for (size_t k = 0; k < list->n_ids; k++) {
-			pod_device_of(list->ids[k], &one);
+			device_name_of_plugin(list->ids[k], &one);
 			add_device(d, &one);
 		}
 	}

@@ -52,8 +52,4 @@ int pod_proto_containers(const unsigned char *data, size_t len,
 			 void (*see)(void *arg, const struct pod_info *info), void *arg,
 			 struct err *err);
 
-/* A device of a device plugin: "GPU-UUID", a replica of it for time slicing
- * "GPU-UUID::3", a MIG instance "MIG-UUID"; AMD's by PCI address "0000:3b:00.0". */
-void pod_device_of(const char *id, struct record_device *ret);
-
 #endif

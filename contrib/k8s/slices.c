@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "contrib/k8s/api_json.h"
+#include "contrib/k8s/device_name.h"
 #include "contrib/k8s/pods.h"
 #include "lib/http/json.h"
 
@@ -212,6 +213,7 @@ void slices_device(struct slices *s, const char *driver, const char *pool,
 		   const char *device, struct record_device *ret)
 {
 	const struct slice_device *d = find_in_pool(s, driver, pool, device);
+	char name[POD_NAMESPACE_SIZE + POD_NAME_SIZE + POD_NAMESPACE_SIZE];
 
 	s->asked = true;
 	*ret = (struct record_device){.share_permille = 1000};
@@ -220,12 +222,9 @@ void slices_device(struct slices *s, const char *driver, const char *pool,
 		memcpy(ret->pci, d->pci, sizeof(ret->pci));
 		return;
 	}
-	int n = snprintf(ret->uuid, sizeof(ret->uuid), "%s/%s/%s", driver, pool,
-			 device);
-	if (n >= RECORD_DEVICE_ID_MAX)
-		n = snprintf(ret->uuid, sizeof(ret->uuid), "%s/%s", driver, device);
-	if (n < 0 || n >= RECORD_DEVICE_ID_MAX)
-		ret->uuid[0] = '\0';
+	int n = snprintf(name, sizeof(name), "%s/%s/%s", driver, pool, device);
+	if (n > 0 && (size_t)n < sizeof(name))
+		device_name_put(ret->uuid, name, (size_t)n);
 }
 
 bool slices_are_asked(const struct slices *s)

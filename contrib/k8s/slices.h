@@ -30,8 +30,8 @@ void slices_list_begin(struct slices *s);
 void slices_list_end(struct slices *s);
 
 /* What the device is called in a record, as a whole: by what the slices say, else by
- * "DRIVER/POOL/DEVICE", without the pool where that is too long, and nothing where it
- * is too long still: cut it would name another. */
+ * "DRIVER/POOL/DEVICE" as device_name_put() has it; nothing where these are longer than
+ * names of Kubernetes. */
 void slices_device(struct slices *s, const char *driver, const char *pool,
 		   const char *device, struct record_device *ret);
 /* Whether slices_device() was called: they are worth reading. */

@@ -558,25 +558,6 @@ static void devices_of_claims_are_taken_by_driver(void **state)
 	slices_free(gpus.slices);
 }
 
-static void names_of_devices_are_told_apart(void **state)
-{
-	(void)state;
-	struct record_device d;
-	char long_name[200];
-
-	pod_device_of("0000:3b:00.0", &d);
-	assert_string_equal(d.pci, "0000:3b:00.0");
-	assert_string_equal(d.uuid, "");
-	memset(long_name, 'x', sizeof(long_name) - 1);
-	long_name[sizeof(long_name) - 1] = '\0';
-	pod_device_of(long_name, &d); /* cut it would name another */
-	assert_string_equal(d.uuid, "");
-	pod_device_of("::", &d);
-	assert_string_equal(d.uuid, "");
-	pod_device_of("", &d);
-	assert_string_equal(d.pci, "");
-}
-
 /* ---- the runtime ----------------------------------------------------------------- */
 
 static struct pod_info runtime_pods[4];
@@ -719,7 +700,6 @@ int main(void)
 		cmocka_unit_test(message_that_grows_in_memory_is_refused),
 		cmocka_unit_test(devices_are_taken_by_resource),
 		cmocka_unit_test(devices_of_claims_are_taken_by_driver),
-		cmocka_unit_test(names_of_devices_are_told_apart),
 		cmocka_unit_test(containers_of_the_runtime_are_read_by_pod),
 		cmocka_unit_test(messages_of_grpc_come_in_any_pieces),
 		cmocka_unit_test(messages_too_long_or_compressed_are_refused),

@@ -648,7 +648,9 @@ privileges_test_LIBS := libbase
 privileges_test_LDFLAGS := -Wl,--wrap=syscall
 # contrib/k8s
 ifneq ($(filter libk8swatch,$(ARCHIVES)),)
-TESTS += pods_test containers_test group_index_test k8s_answers_test slices_test
+TESTS += pods_test containers_test group_index_test k8s_answers_test slices_test device_name_test
+device_name_test_LIBS := libk8swatch libbase
+device_name_test_PKGS := $(libk8swatch_PKGS)
 slices_test_LIBS := libk8swatch libadapter libhttp libbase
 slices_test_PKGS := $(libk8swatch_PKGS)
 group_index_test_LIBS := libk8swatch libbase

@@ -90,15 +90,27 @@ static void device_is_what_its_slice_says(void **state)
 	expect_device("gpu.amd.com", "gpu-0", "gpu.amd.com/n1/gpu-0", "");
 }
 
-static void name_that_is_too_long_is_not_cut(void **state)
+static void name_that_is_too_long_keeps_its_pool(void **state)
 {
 	(void)state;
-	struct record_device d;
+	char pool[400];
+	struct record_device d, other;
+
 	slices_device(slices, "gpu.nvidia.com", "a-node-of-a-long.name.example.com",
 		      "gpu-0", &d);
-	assert_string_equal(d.uuid, "gpu.nvidia.com/gpu-0");
-	slices_device(slices, "gpu.nvidia.com", "n1",
-		      "a-device-of-a-name-that-no-record-has-room-for", &d);
+	slices_device(slices, "gpu.nvidia.com", "a-node-of-a-long.name.example.org",
+		      "gpu-0", &other);
+	assert_memory_equal(d.uuid, "gpu.nvidia.com/a-node-of-a-lon#", 31);
+	assert_int_equal(strlen(d.uuid), RECORD_DEVICE_ID_MAX - 1);
+	assert_string_not_equal(d.uuid, other.uuid);
+	/* as long as names of Kubernetes may be, and longer */
+	memset(pool, 'p', sizeof(pool));
+	pool[253] = '\0';
+	slices_device(slices, "gpu.nvidia.com", pool, "gpu-0", &d);
+	assert_string_not_equal(d.uuid, "");
+	pool[253] = 'p';
+	pool[sizeof(pool) - 1] = '\0';
+	slices_device(slices, "gpu.nvidia.com", pool, "gpu-0", &d);
 	assert_string_equal(d.uuid, "");
 }
 
@@ -202,7 +214,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin_test, end_test)
 	const struct CMUnitTest tests[] = {
 		TEST(device_is_what_its_slice_says),
-		TEST(name_that_is_too_long_is_not_cut),
+		TEST(name_that_is_too_long_keeps_its_pool),
 		TEST(highest_generation_of_a_pool_counts),
 		TEST(slices_change_and_go),
 		TEST(wrong_slices_change_nothing),
