@@ -23,7 +23,7 @@
 /* A device, or an instance of one; its numbers are those of `of` at the same place. */
 struct driver_gpu {
 	char name[CHILD_GPU_UUID_BYTES]; /* of an instance: "MIG-..."; else "" */
-	uint32_t holders;                /* pods that share it now */
+	uint32_t holders;                /* pods that run with it */
 };
 
 struct driver_gpus {
@@ -219,14 +219,13 @@ static bool is_same_address(const char *a, const char *b)
 	return strcasecmp(a, b) == 0;
 }
 
-/* A whole device, by UUID (the first len bytes) or address */
-static uint32_t device_of(const struct driver_gpus *d, const char *uuid, size_t len,
+/* A whole device, by UUID or address */
+static uint32_t device_of(const struct driver_gpus *d, const char *uuid,
 			  const char *pci)
 {
 	for (uint32_t i = 0; i < d->of.device_count; i++) {
 		const struct gpu_device *known = &d->of.device[i];
-		if (len && strlen(known->uuid) == len &&
-		    strncasecmp(known->uuid, uuid, len) == 0)
+		if (*uuid && strcasecmp(known->uuid, uuid) == 0)
 			return i;
 		if (*pci && is_same_address(known->pci, pci))
 			return i;
@@ -252,14 +251,6 @@ static bool scan_instance(const char *text, struct gpu_number *ret)
 static bool number_of_instance(const struct driver_gpus *d,
 			       const struct record_device *dev, struct gpu_number *ret)
 {
-	const char *old =
-		strncasecmp(dev->uuid, "MIG-GPU-", 8) == 0 ? dev->uuid + 4 : NULL;
-	const char *slash = old ? strchr(old, '/') : NULL;
-
-	if (slash && scan_instance(slash + 1, ret)) {
-		ret->device = device_of(d, old, (size_t)(slash - old), "");
-		return ret->device != GPUS_NONE;
-	}
 	for (uint32_t i = 0; i < d->of.count; i++) {
 		const struct gpu *g = &d->of.gpu[i];
 		if (!*d->more[i].name || strcasecmp(d->more[i].name, dev->uuid) != 0)
@@ -317,7 +308,7 @@ static int number_of(const struct driver_gpus *d, const struct record_device *de
 					 "instance",
 					 dev->uuid);
 	}
-	ret->device = device_of(d, dev->uuid, strlen(dev->uuid), dev->pci);
+	ret->device = device_of(d, dev->uuid, dev->pci);
 	if (ret->device == GPUS_NONE)
 		return has_prefix(dev->uuid, "GPU-")
 			       ? err_set(err, -ENODEV,
@@ -330,60 +321,6 @@ static int number_of(const struct driver_gpus *d, const struct record_device *de
 			       dev->mig);
 	return 1;
 }
-
-static int put_number(char *text, size_t *len, const struct gpu_number *n)
-{
-	const size_t size = RECORD_GPUS_MAX;
-	const uint32_t parts[] = {n->device, n->instance, n->compute};
-	size_t at = *len;
-
-	for (size_t i = 0; i < 3 && parts[i] != GPUS_NONE; i++) {
-		const char *before = i ? "." : at ? "," : "";
-		int w = snprintf(text + at, size - at, "%s%" PRIu32, before, parts[i]);
-		if (w < 0 || (size_t)w >= size - at)
-			return -ENOSPC;
-		at += (size_t)w;
-	}
-	*len = at;
-	return 0;
-}
-
-int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
-{
-	char text[RECORD_GPUS_MAX] = "";
-	bool shared = false;
-	size_t len = 0;
-	int n = 0, missing = 0;
-
-	if (!d || !r->device_count)
-		return 0;
-	learn_devices(d);
-	for (uint32_t i = 0; i < r->device_count && i < RECORD_DEVICES_MAX; i++) {
-		const struct record_device *dev = &r->devices[i];
-		struct gpu_number number;
-		int rc = number_of(d, dev, &number, err);
-		if (rc > 0 && put_number(text, &len, &number) < 0)
-			rc = err_set(err, -ENOSPC, "the list of its GPUs is too long");
-		if (rc == -ENODEV) {
-			missing = rc;
-			continue;
-		}
-		if (rc < 0)
-			return rc;
-		n += rc;
-		shared |= rc &&
-			  (dev->share_permille < 1000 || strstr(dev->uuid, "/vgpu"));
-	}
-	if (!n)
-		return missing;
-	memcpy(r->gpus, text, sizeof(text));
-	(void)snprintf(r->gpu_share, sizeof(r->gpu_share), "%s",
-		       shared ? DRIVER_GPUS_SHARED : "");
-	r->flags |= RECORD_GPUS_TRUSTED;
-	return n;
-}
-
-/* ---- from numbers to devices ----------------------------------------------------- */
 
 /* The next "1.3.0" of a unit's list; false: there are no more, or it is none. */
 static bool scan_number(const char **at, const char *end, struct gpu_number *ret)
@@ -404,6 +341,79 @@ static bool scan_number(const char **at, const char *end, struct gpu_number *ret
 	*ret = (struct gpu_number){parts[0], parts[1], parts[2]};
 	return true;
 }
+
+static bool has_number(const char *text, size_t len, const struct gpu_number *n)
+{
+	const char *at = text, *end = text + len;
+	struct gpu_number one;
+
+	while (at < end && scan_number(&at, end, &one)) {
+		if (one.device == n->device && one.instance == n->instance &&
+		    one.compute == n->compute)
+			return true;
+	}
+	return false;
+}
+
+/* 1; 0: it is there already, by another name. */
+static int put_number(char *text, size_t *len, const struct gpu_number *n)
+{
+	const size_t size = RECORD_GPUS_MAX;
+	const uint32_t parts[] = {n->device, n->instance, n->compute};
+	size_t at = *len;
+
+	if (has_number(text, at, n))
+		return 0;
+	for (size_t i = 0; i < 3 && parts[i] != GPUS_NONE; i++) {
+		const char *before = i ? "." : at ? "," : "";
+		int w = snprintf(text + at, size - at, "%s%" PRIu32, before, parts[i]);
+		if (w < 0 || (size_t)w >= size - at)
+			return -ENOSPC;
+		at += (size_t)w;
+	}
+	*len = at;
+	return 1;
+}
+
+int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err)
+{
+	char text[RECORD_GPUS_MAX] = "";
+	bool shared = false;
+	size_t len = 0;
+	int n = 0, missing = 0;
+
+	if (!d || !r->device_count)
+		return 0;
+	learn_devices(d);
+	for (uint32_t i = 0; i < r->device_count && i < RECORD_DEVICES_MAX; i++) {
+		const struct record_device *dev = &r->devices[i];
+		struct gpu_number number;
+		int rc = number_of(d, dev, &number, err);
+		bool known = rc > 0;
+		if (known)
+			rc = put_number(text, &len, &number);
+		if (rc == -ENOSPC)
+			(void)err_set(err, rc, "the list of its GPUs is too long");
+		if (rc == -ENODEV) {
+			missing = rc;
+			continue;
+		}
+		if (rc < 0)
+			return rc;
+		n += rc;
+		shared |= known &&
+			  (dev->share_permille < 1000 || strstr(dev->uuid, "/vgpu"));
+	}
+	if (!n)
+		return missing;
+	memcpy(r->gpus, text, sizeof(text));
+	(void)snprintf(r->gpu_share, sizeof(r->gpu_share), "%s",
+		       shared ? DRIVER_GPUS_SHARED : "");
+	r->flags |= RECORD_GPUS_TRUSTED;
+	return n;
+}
+
+/* ---- from numbers to devices ----------------------------------------------------- */
 
 uint32_t driver_gpus_count(const char *gpus)
 {
@@ -462,8 +472,7 @@ void driver_gpus_look(struct driver_gpus *d, struct units *u)
 		if (unit->manager != MANAGER_K8S || !unit->gpus[0])
 			continue;
 		d->told = true;
-		if (unit->state == UNIT_RUNNING &&
-		    strcmp(unit->gpu_share, DRIVER_GPUS_SHARED) == 0)
+		if (unit->state == UNIT_RUNNING)
 			count_holders(d, unit);
 	}
 }
@@ -471,7 +480,8 @@ void driver_gpus_look(struct driver_gpus *d, struct units *u)
 int driver_gpus_of(const struct driver_gpus *d, const struct unit *unit,
 		   struct gpu_use *ret, size_t max, struct err *err)
 {
-	bool shared = strcmp(unit->gpu_share, DRIVER_GPUS_SHARED) == 0;
+	bool holds = unit->state == UNIT_RUNNING ||
+		     strcmp(unit->gpu_share, DRIVER_GPUS_SHARED) == 0;
 	const char *at = unit->gpus, *end = at + strlen(at);
 	size_t count = 0;
 
@@ -489,7 +499,7 @@ int driver_gpus_of(const struct driver_gpus *d, const struct unit *unit,
 				       "gpu %" PRIu32 ": the driver has "
 				       "%" PRIu32,
 				       n.device, d->of.device_count);
-		uint32_t holders = shared ? d->more[i].holders : 1;
+		uint32_t holders = holds ? d->more[i].holders : 1;
 		ret[count++] =
 			(struct gpu_use){&d->of.gpu[i], 1.0 / (holders ? holders : 1)};
 	}

@@ -16,12 +16,12 @@
  * gives NVIDIA's UUID of a GPU or of a MIG instance, AMD's PCI address or partition,
  * Intel's DRM card; the unit table keeps the driver's numbers, "0,1.3.0": device, GPU
  * instance, compute instance, as --collector.slurm.gpu-order-map has them. One that
- * several pods share (replicas of time slicing, or MPS) is held by each in an equal
- * part; who uses how much of it its processes tell.
+ * several pods have (replicas of time slicing, MPS, two plugins that hand out the same
+ * one) is held by each in an equal part; who uses how much of it its processes tell.
  *
  * Sources: NVIDIA k8s-device-plugin (internal/rm: UUIDs, "::" before the number of a
- * replica), the driver's "MIG-<UUID>" and, before 470, "MIG-GPU-<UUID>/<GI>/<CI>"
- * (CUDA C Programming Guide, "CUDA_VISIBLE_DEVICES"); Google's
+ * replica), the driver's "MIG-<UUID>" and, before 470, "MIG-GPU-<UUID>/<GI>/<CI>", in
+ * records in two parts (CUDA C Programming Guide, "CUDA_VISIBLE_DEVICES"); Google's
  * container-engine-accelerators ("nvidia0/gi1/vgpu0"); ROCm k8s-device-plugin (PCI
  * address, "amdgpu_xcp_N" of a partition); Intel's gpu_plugin ("card0-0": card and
  * number of the share).

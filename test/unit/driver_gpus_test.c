@@ -107,14 +107,20 @@ static struct record pod_record(const char *id)
 }
 
 /* What a pod has by one name of a plugin */
-static const char *number_of_name(const char *uuid, const char *pci)
+static const char *number_of_instance(const char *uuid, const char *pci,
+				      const char *mig)
 {
 	static struct record r;
 
 	r = pod_record(POD);
-	assert_true(record_add_device(&r, uuid, pci, NULL, 1000));
+	assert_true(record_add_device(&r, uuid, pci, mig, 1000));
 	pod_gpus_take(&pods, &env, &r);
 	return r.gpus;
+}
+
+static const char *number_of_name(const char *uuid, const char *pci)
+{
+	return number_of_instance(uuid, pci, NULL);
 }
 
 static void plugins_names_become_the_drivers_numbers(void **state)
@@ -126,7 +132,7 @@ static void plugins_names_become_the_drivers_numbers(void **state)
 	assert_string_equal(number_of_name(NULL, "00000000:86:00.0"), "1");
 	assert_string_equal(number_of_name("MIG-aaaa", NULL), "1.1.0");
 	assert_string_equal(number_of_name("MIG-cccc", NULL), "1.2.1");
-	assert_string_equal(number_of_name("MIG-GPU-22222222/2/1", NULL), "1.2.1");
+	assert_string_equal(number_of_instance("GPU-22222222", NULL, "2/1"), "1.2.1");
 	assert_string_equal(number_of_name("nvidia1", NULL), "1");
 	assert_string_equal(number_of_name("nvidia1/gi1", NULL), "1.1.0");
 	assert_string_equal(number_of_name(NULL, "0000:c1:00.0"), "2");
@@ -144,7 +150,8 @@ static void what_is_no_gpu_of_this_host_is_none(void **state)
 	assert_string_equal(number_of_name("GPU-33333333", NULL), "");
 	assert_string_equal(number_of_name(NULL, "0000:00:00.0"), "");
 	assert_string_equal(number_of_name("amdgpu_xcp_../../x", NULL), "");
-	assert_string_equal(number_of_name("MIG-GPU-22222222/2", NULL), "");
+	assert_string_equal(number_of_instance("GPU-22222222", NULL, "2"), "");
+	assert_string_equal(number_of_instance("GPU-33333333", NULL, "2/1"), "");
 	assert_string_equal(number_of_name("card9-0", NULL), "");
 	assert_string_equal(number_of_name("nvidia9", NULL), "");
 	assert_string_equal(number_of_name("nvidia0x", NULL), "");
@@ -176,6 +183,15 @@ static uint32_t start_pod(const char *id, const char *uuid, bool whole)
 	return units_find(u, MANAGER_K8S, "", id, 0);
 }
 
+static void end_pod(const char *id)
+{
+	struct record end = pod_record(id);
+
+	end.type = RECORD_STEP_STOP;
+	end.flags |= RECORD_LAST;
+	assert_int_equal(apply(&end), 0);
+}
+
 static double share_of_pod(uint32_t unit)
 {
 	struct gpu_use use[2];
@@ -189,7 +205,6 @@ static double share_of_pod(uint32_t unit)
 static void a_device_that_pods_share_is_of_each_in_equal_parts(void **state)
 {
 	uint32_t one = start_pod(POD, "GPU-11111111", false);
-	struct record end = pod_record("second");
 
 	(void)state;
 	assert_float_equal(share_of_pod(one), 1, 0);
@@ -198,12 +213,43 @@ static void a_device_that_pods_share_is_of_each_in_equal_parts(void **state)
 	assert_float_equal(share_of_pod(one), 0.5, 0);
 	assert_float_equal(share_of_pod(two), 0.5, 0);
 	assert_float_equal(share_of_pod(other), 1, 0);
-	end.type = RECORD_STEP_STOP;
-	end.flags |= RECORD_LAST;
-	assert_int_equal(apply(&end), 0);
+	end_pod("second");
 	now += 20 * SEC;
 	units_expire(u, now, &policy);
 	assert_float_equal(share_of_pod(one), 1, 0);
+}
+
+/* Plugins that do not know of each other, or one that is wrong */
+static void a_device_that_two_pods_have_as_a_whole_is_halved(void **state)
+{
+	uint32_t one = start_pod(POD, "GPU-11111111", true);
+	uint32_t two = start_pod("second", "nvidia0", true);
+
+	(void)state;
+	assert_float_equal(share_of_pod(one), 0.5, 0);
+	assert_float_equal(share_of_pod(two), 0.5, 0);
+	uint32_t replica = start_pod("third", "GPU-11111111", false);
+	assert_float_equal(
+		share_of_pod(one) + share_of_pod(two) + share_of_pod(replica), 1, 1e-9);
+	end_pod("second");
+	now += 20 * SEC;
+	units_expire(u, now, &policy);
+	assert_float_equal(share_of_pod(one), 0.5, 0);
+}
+
+static void a_device_by_two_names_is_one(void **state)
+{
+	struct record r = pod_record(POD);
+	struct err e = {""};
+
+	(void)state;
+	assert_true(record_add_device(&r, "GPU-11111111", NULL, NULL, 1000));
+	assert_true(record_add_device(&r, "MIG-bbbb", NULL, NULL, 1000));
+	assert_true(record_add_device(&r, NULL, "0000:3b:00.0", NULL, 1000));
+	assert_true(record_add_device(&r, "nvidia0", NULL, NULL, 1000));
+	assert_int_equal(driver_gpus_take(env.driver_gpus, &r, &e), 2);
+	assert_string_equal(r.gpus, "0,1.2.0");
+	assert_string_equal(r.gpu_share, "");
 }
 
 static void without_pods_that_have_one_nothing_is_looked_at(void **state)
@@ -256,10 +302,7 @@ static void an_instance_that_is_not_told_of_yet_is_waited_for(void **state)
 	has_told = false;
 	uint32_t pod = start_pod(POD, "MIG-bbbb", true);
 	uint32_t ended = start_pod("ended", "MIG-cccc", true);
-	struct record end = pod_record("ended");
-	end.type = RECORD_STEP_STOP;
-	end.flags |= RECORD_LAST;
-	assert_int_equal(apply(&end), 0);
+	end_pod("ended");
 	assert_string_equal(units_get(u, pod)->gpus, "");
 	now += 2 * SEC;
 	pod_gpus_again(&pods, &env, u);
@@ -296,8 +339,11 @@ static void more_than_there_is_room_for_is_told_and_left_out(void **state)
 	struct record r = pod_record(POD);
 
 	(void)state;
-	for (unsigned i = 0; i < RECORD_DEVICES_MAX; i++)
-		assert_true(record_add_device(&r, "MIG-cccc", NULL, NULL, 1000));
+	for (unsigned i = 0; i < RECORD_DEVICES_MAX; i++) {
+		char mig[RECORD_MIG_MAX];
+		(void)snprintf(mig, sizeof(mig), "%u/0", 100 + i);
+		assert_true(record_add_device(&r, "GPU-22222222", NULL, mig, 1000));
+	}
 	pod_gpus_take(&pods, &env, &r);
 	assert_string_equal(r.gpus, "");
 	assert_int_equal(driver_gpus_count("1.2.0,3,0"), 3);
@@ -314,6 +360,8 @@ int main(void)
 		TEST(what_is_no_gpu_of_this_host_is_none),
 		TEST(a_device_that_is_missing_costs_none_of_the_others),
 		TEST(a_device_that_pods_share_is_of_each_in_equal_parts),
+		TEST(a_device_that_two_pods_have_as_a_whole_is_halved),
+		TEST(a_device_by_two_names_is_one),
 		TEST(without_pods_that_have_one_nothing_is_looked_at),
 		TEST(an_instance_is_a_part_of_its_device),
 		TEST(an_instance_that_is_not_told_of_yet_is_waited_for),
