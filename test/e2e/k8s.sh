@@ -189,7 +189,8 @@ ok "both end" wait_for 90 ended 6
 kill $plugin_pid
 
 # ---- dynamic resource allocation: kubelet prepares a claim by a driver that has no devices, and which has registered as one does
-"$rig" dra "$node" gpu.nvidia.com pool-1 gpu-0 gpu-1 gpu-2 >dra.log 2>&1 </dev/null &
+long=gpu-2-of-a-name-that-no-record-has-room-for
+"$rig" dra "$node" gpu.nvidia.com pool-1 gpu-0 gpu-1 "$long" >dra.log 2>&1 </dev/null &
 dra_pid=$!
 started $dra_pid
 ok "a driver of dynamic resource allocation is registered" wait_for 90 grep -q 'registered true' dra.log || sed 's/^/# /' dra.log
@@ -201,7 +202,7 @@ slice() { # GENERATION UUID
 		spec: {driver: gpu.nvidia.com, nodeName: labnode, pool: {name: pool-1, generation: $1, resourceSliceCount: 1}, devices: [
 		  {name: gpu-0, attributes: {uuid: {string: "$2"}, type: {string: gpu}}},
 		  {name: gpu-1, attributes: {uuid: {string: GPU-0005}, resource.kubernetes.io/pciBusID: {string: "0000:3b:00.0"}}},
-		  {name: gpu-2, attributes: {type: {string: gpu}}}]}
+		  {name: $long, attributes: {type: {string: gpu}}}]}
 	END
 }
 slice 1 GPU-0004 >slice.yaml
@@ -217,24 +218,24 @@ END
 # what the scheduler does, of which there is none: a claim is allocated and reserved for the pod, and the pod bound to the node
 pod dra-0 team 'sleep 1000' 'claims: [{name: c}]' 'resourceClaims: [{name: c, resourceClaimName: claim}],' | sed 's/nodeName: labnode, //' >pod.yaml
 dra=$(post team)
-jq --arg uid "$dra" '.status = {allocation: {devices: {results: [("gpu-0", "gpu-1", "gpu-2") | {request: "r", driver: "gpu.nvidia.com", pool: "pool-1", device: .}]}},
+jq --arg uid "$dra" --arg long "$long" '.status = {allocation: {devices: {results: [("gpu-0", "gpu-1", $long) | {request: "r", driver: "gpu.nvidia.com", pool: "pool-1", device: .}]}},
 	reservedFor: [{resource: "pods", name: "dra-0", uid: $uid}]}' claim.json >status.json
 "$rig" api $rig_pid PUT /apis/resource.k8s.io/v1/namespaces/team/resourceclaims/claim/status status.json >claim.json
 echo '{apiVersion: v1, kind: Binding, metadata: {name: dra-0}, target: {apiVersion: v1, kind: Node, name: labnode}}' >binding.yaml
 "$rig" api $rig_pid POST /api/v1/namespaces/team/pods/dra-0/binding binding.yaml >binding.json
-dra_devices() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -rs "map(select(.unit == \"$dra\")) | last | [.devices[]? | .uuid + (if .pci then \"@\" + .pci else \"\" end)] | sort | join(\" \")"; }
+dra_devices() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -rs "map(select(.unit == \"$dra\")) | last | [.devices[]? | (.uuid | sub(\"#[0-9a-f]{16}\$\"; \"#HASH\")) + (if .pci then \"@\" + .pci else \"\" end)] | sort | join(\" \")"; }
 has_dra() { [ "$(dra_devices)" = "$1" ]; }
 why() { echo "# $(dra_devices)"; { tail -n 3 adapter2.log; head -c 500 claim.json; cat binding.json; tail -n 3 "$node/kubelet.log"; } | cut -c1-300 | sed 's/^/# /'; }
 ok "without the right to read slices devices have the names that kubelet tells" \
-	wait_for 90 has_dra "gpu.nvidia.com/pool-1/gpu-0 gpu.nvidia.com/pool-1/gpu-1 gpu.nvidia.com/pool-1/gpu-2" || why
+	wait_for 90 has_dra "gpu.nvidia.com/pool-1/gpu-0 gpu.nvidia.com/pool-1/gpu-1 gpu.nvidia.com/pool-1/gpu-2-of#HASH" || why
 said() { [ "$(grep -c 'status 403 (it needs get, list and watch of resourceslices)' adapter2.log)" = 1 ]; }
 ok "that it is missing is said once" wait_for 60 said || why
 roles "$TOP/contrib/k8s/deploy/devices/rbac.yaml"
 ok "with the role of the deployment they have UUIDs and PCI addresses by the node's ResourceSlices" \
-	wait_for 120 has_dra "GPU-0004 GPU-0005@0000:3b:00.0 gpu.nvidia.com/pool-1/gpu-2" || why
+	wait_for 120 has_dra "GPU-0004 GPU-0005@0000:3b:00.0 gpu.nvidia.com/pool-1/gpu-2-of#HASH" || why
 slice 2 GPU-0014 >slice.yaml
 "$rig" api $rig_pid POST /apis/resource.k8s.io/v1/resourceslices slice.yaml >slice.json
-ok "a pool's newer generation replaces the older one" wait_for 60 has_dra "GPU-0005@0000:3b:00.0 GPU-0014 gpu.nvidia.com/pool-1/gpu-2" || why
+ok "a pool's newer generation replaces the older one" wait_for 60 has_dra "GPU-0005@0000:3b:00.0 GPU-0014 gpu.nvidia.com/pool-1/gpu-2-of#HASH" || why
 "$rig" api $rig_pid DELETE "/api/v1/namespaces/team/pods/dra-0?gracePeriodSeconds=0" >/dev/null
 ok "a pod with a claim ends" wait_for 90 ended 7
 kill $dra_pid
