@@ -41,11 +41,10 @@ bool map_line_parse(char *line, struct map_line *ret)
 	    !take_number(&at, 10, ' ', &ret->key.inode))
 		return false;
 	ret->key.device = major << 32 | minor;
-	if (strstr(at, MAP_LINE_VDSO)) {
+	ret->path = at + strspn(at, " ");
+	if (strcmp(ret->path, MAP_LINE_VDSO) == 0)
 		ret->key = vdso_key;
-		ret->path = MAP_LINE_VDSO;
-		return ret->end > ret->start;
-	}
-	ret->path = strchr(at, '/');
-	return ret->path && ret->key.inode && ret->end > ret->start;
+	else if (*ret->path != '/' || !ret->key.inode)
+		return false;
+	return ret->end > ret->start;
 }

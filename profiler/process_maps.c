@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "profiler/process_maps.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,16 +16,16 @@
 #include "profiler/process_image.h"
 
 /* The kernel's code in each process (vdso(7)), which is in no file: all of 64 bits have
- * the same, and so have we. */
-#define VDSO_BYTES_MAX 65536u
-
-static int copy_vdso(size_t size)
+ * the same, and so have we. Its sections' heads come last. */
+static int copy_vdso(void)
 {
-	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
+	const Elf64_Ehdr *vdso =
+		(const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR); /* NOLINT */
 	auto_close int fd = memfd_create(MAP_LINE_VDSO, MFD_CLOEXEC);
 
-	if (!vdso || size > VDSO_BYTES_MAX)
+	if (!vdso)
 		return -ENOENT;
+	size_t size = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
 	if (fd < 0 || fs_write_all(fd, vdso, size) < 0)
 		return -errno;
 	return steal_fd(&fd);
@@ -55,7 +56,7 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid, FILE *maps
 
 	if (index >= 0)
 		return index;
-	int fd = map_line_is_vdso(l) ? copy_vdso(l->end - l->start)
+	int fd = map_line_is_vdso(l) ? copy_vdso()
 				     : door_file(d, pid, l->start, l->end, &file, err);
 	if (fd == -EACCES && modules_image_bytes(m) < PROCESS_IMAGES_MAX)
 		fd = process_image_copy(d, pid, maps, l, &file, err);
