@@ -56,12 +56,19 @@ static bool is_file(const struct module *o, const struct profile_file *f)
 {
 	return o->file.inode == f->inode && o->file.device == f->device &&
 	       o->file.size == f->size && o->file.changed_s == f->changed_s &&
-	       o->file.changed_ns == f->changed_ns;
+	       o->file.changed_ns == f->changed_ns && o->file.image == f->image;
+}
+
+/* All that is known of a file that did not open is what its process says of it: that is
+ * nobody else's business. A device's number is soon another's. */
+static bool is_for(const struct module *o, uint32_t uid)
+{
+	return o->file.inode || o->uid == uid;
 }
 
 static bool is_image(const struct module *o)
 {
-	return o->fd >= 0 && !o->file.inode && o->file.size;
+	return o->fd >= 0 && o->file.image;
 }
 
 bool modules_is_unsettled(const struct modules *m, uint32_t module)
@@ -71,12 +78,14 @@ bool modules_is_unsettled(const struct modules *m, uint32_t module)
 	return is_image(o) && o->copies < MODULE_COPIES;
 }
 
-int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s)
+int modules_find(const struct modules *m, const struct module_key *key, uint32_t uid,
+		 uint32_t now_s)
 {
 	/* the newest first: a file that was replaced in place has an older module */
 	for (uint32_t i = m->count; i-- > 0;) {
 		const struct module *o = &m->all[i];
-		if (is_key(o, key) && o->checked_s + CHECK_S > now_s &&
+		if (is_key(o, key) && is_for(o, uid) &&
+		    o->checked_s + CHECK_S > now_s &&
 		    (o->fd >= 0 || !o->segment_count) && !o->evicted &&
 		    !modules_is_unsettled(m, i))
 			return (int)i;
@@ -255,7 +264,8 @@ int modules_add(struct modules *m, int fd, const struct profile_file *file,
 	const char *base = strrchr(path, '/');
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		if (is_key(&m->all[i], key) && is_file(&m->all[i], file))
+		const struct module *o = &m->all[i];
+		if (is_key(o, key) && is_file(o, file) && is_for(o, uid))
 			return renew_module(m, (int)i, &own, uid, now_s);
 	}
 	auto_free char *name = strdup(base ? base + 1 : path);

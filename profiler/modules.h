@@ -65,8 +65,10 @@ void modules_free(struct modules *m);
 /* Before the kernel program's arrays go: files and names stay, for the stacks that have
  * none yet; rows are read again for the next arrays. */
 void modules_forget_rows(struct modules *m);
-/* The module of a file, if it was looked at within the last minute; -ENOENT */
-int modules_find(const struct modules *m, const struct module_key *key, uint32_t now_s);
+/* The module of a file that a process of uid maps, if it was looked at within the last
+ * minute; -ENOENT */
+int modules_find(const struct modules *m, const struct module_key *key, uint32_t uid,
+		 uint32_t now_s);
 /* The module of an open file, which is taken over; path names it, uid is whose process
  * maps it. fd -1: of a file that could not be opened, whose code has the file's name
  * alone. Its index; -E2BIG: there

@@ -11,11 +11,13 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/siphash.h"
 
 struct image {
 	int fd;
 	uint64_t base; /* where the file's first byte is mapped */
-	uint64_t bytes;
+	uint64_t bytes, most;
+	uint64_t begins; /* a hash of the mapping that has the file's first byte */
 };
 
 /* A hole where it cannot be had */
@@ -27,7 +29,7 @@ static void add_part(struct door *d, uint32_t pid, const struct map_line *l,
 	char part[16384];
 	ssize_t n;
 
-	if (size > PROCESS_IMAGE_MAX - image->bytes)
+	if (size > image->most - image->bytes)
 		return;
 	auto_close int from = door_memory(d, pid, l->start, l->end, &err);
 	if (from < 0 || lseek(image->fd, (off_t)l->offset, SEEK_SET) < 0)
@@ -35,6 +37,9 @@ static void add_part(struct door *d, uint32_t pid, const struct map_line *l,
 	while ((n = read(from, part, sizeof(part))) > 0) {
 		if (fs_write_all(image->fd, part, (size_t)n) < 0)
 			return;
+		if (!l->offset) /* what follows may differ: a loader writes to it */
+			image->begins = siphash13((uint64_t[]){image->begins, size},
+						  part, (size_t)n);
 	}
 	image->bytes += size;
 }
@@ -92,11 +97,14 @@ static void add_parts(struct door *d, uint32_t pid, FILE *maps,
 }
 
 int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
-		       const struct map_line *code, struct profile_file *ret,
-		       struct err *err)
+		       const struct map_line *code, uint64_t most,
+		       struct profile_file *ret, struct err *err)
 {
 	auto_close int fd = memfd_create("image", MFD_CLOEXEC);
-	struct image image = {.fd = fd};
+	struct image image = {
+		.fd = fd,
+		.most = most < PROCESS_IMAGE_MAX ? most : PROCESS_IMAGE_MAX,
+	};
 	long at = ftell(maps);
 
 	if (fd < 0 || at < 0)
@@ -105,11 +113,11 @@ int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
 	add_parts(d, pid, maps, code, &image);
 	if (fseek(maps, at, SEEK_SET) < 0)
 		return err_set(err, -errno, "image: %s", strerror(errno));
-	if (!image.bytes)
-		return err_set(err, -EACCES, "image: no memory that can be read");
+	if (!image.begins)
+		return err_set(err, -EACCES, "image: its beginning cannot be read");
 	int rc = write_head(&image);
 	if (rc < 0)
 		return err_set(err, rc, "image: %s", strerror(-rc));
-	*ret = (struct profile_file){.size = image.bytes};
+	*ret = (struct profile_file){.size = image.bytes, .image = image.begins};
 	return steal_fd(&fd);
 }

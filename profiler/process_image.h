@@ -14,10 +14,10 @@
 #define PROCESS_IMAGE_MAX (16u << 20) /* bytes of one */
 #define PROCESS_IMAGES_MAX (24u << 20)
 
-/* A descriptor, of memory. maps is read from its beginning and comes back where it
- * stood; code is the mapping in question. ret->size: the bytes that it takes. */
+/* A descriptor, of memory: at most most bytes, which are ret->size. maps is read from
+ * its beginning and comes back where it stood; code is the mapping in question. */
 int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
-		       const struct map_line *code, struct profile_file *ret,
-		       struct err *err);
+		       const struct map_line *code, uint64_t most,
+		       struct profile_file *ret, struct err *err);
 
 #endif

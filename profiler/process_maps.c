@@ -51,15 +51,17 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid, FILE *maps
 			  const struct map_line *l, struct modules *m, uint32_t now_s,
 			  struct err *err)
 {
-	struct profile_file file = {0};
-	int index = modules_find(m, &l->key, now_s);
+	bool vdso = map_line_is_vdso(l);
+	struct profile_file file = {.inode = vdso ? l->key.inode : 0};
+	int index = modules_find(m, &l->key, uid, now_s);
 
 	if (index >= 0)
 		return index;
-	int fd = map_line_is_vdso(l) ? copy_vdso()
-				     : door_file(d, pid, l->start, l->end, &file, err);
-	if (fd == -EACCES && modules_image_bytes(m) < PROCESS_IMAGES_MAX)
-		fd = process_image_copy(d, pid, maps, l, &file, err);
+	int fd = vdso ? copy_vdso() : door_file(d, pid, l->start, l->end, &file, err);
+	uint64_t images = modules_image_bytes(m);
+	if (fd == -EACCES && images < PROCESS_IMAGES_MAX)
+		fd = process_image_copy(d, pid, maps, l, PROCESS_IMAGES_MAX - images,
+					&file, err);
 	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE || fd == -EAGAIN)
 		return fd; /* the process, the mapping or the opener is no more */
 	return modules_add(m, fd < 0 ? -1 : fd, &file, l->path, &l->key, uid, now_s,

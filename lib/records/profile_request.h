@@ -107,6 +107,9 @@ struct profile_request {
 struct profile_file {
 	uint64_t device, inode, size;
 	int64_t changed_s, changed_ns;
+	/* ceems-profiler's own: of one that did not open, what it begins with in a
+	 * process's memory (process_image.h) */
+	uint64_t image;
 };
 
 /* serial of a reply to nobody: the opener has died, and another one is there. What it
