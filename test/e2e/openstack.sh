@@ -123,6 +123,18 @@ rm "$state/clock"
 is "tokens of three seconds are no failure" "$(($(number failures_total) - failed))" 0
 like "they are had again and again" "$(grep -c 'POST /v3/auth/tokens' "$state/log")" '^[1-9][0-9]'
 
+# ---- what Nova does with a server that stays the one that it is
+states=(PAUSED SUSPENDED SHUTOFF SHELVED SHELVED_OFFLOADED REBUILD RESIZE VERIFY_RESIZE MIGRATING RESCUE SOFT_DELETED ACTIVE)
+cpus=2
+is_as() { [ "$(sql "SELECT state, cpus, ended IS NULL, count(*) OVER () FROM unit WHERE uuid = '$one'")" = "$1|$2|t|1" ]; }
+for s in "${states[@]}"; do
+	[ $s != VERIFY_RESIZE ] || cpus=4
+	change "if .id == \"$one\" then .status = \"$s\" | .flavor.vcpus = $cpus | .hostId = \"host-$s\" | .updated = \"$(date -u +%FT%TZ)\" else . end"
+	wait_for 60 is_as $s $cpus || echo "$s: $(sql "SELECT state, cpus, ended FROM unit WHERE uuid = '$one'")"
+done >lives
+is "a server that is shelved, rebuilt, resized or moved is one VM that goes on, with the CPUs of its flavour" "$(cat lives)" ""
+is "and its owner's" "$(verify alice "$one") $(verify carol "$one")" "200 403"
+
 # ---- the end
 change "if .id == \"$one\" then .status = \"DELETED\" | .updated = \"$(date -u +%FT%TZ)\" | .\"OS-SRV-USG:terminated_at\" = \"$(date -u +%FT%T).000000\" else . end"
 over() { [ "$(sql "SELECT state, ended IS NOT NULL FROM unit WHERE uuid = '$1'")" = "DELETED|t" ]; }
@@ -170,6 +182,18 @@ is "everybody else is in" "$(sql "SELECT count(*) FROM membership m JOIN person 
 rm "$state/roles"
 is_in() { [ "$(verify bob "$four")" = 200 ]; }
 ok "who is in it again sees again" wait_for 60 is_in
+# the id stays; somebody else gets the login
+jq -c '.role_assignments |= ((map(select(.user.name == "bob" and .scope.project.name == "shop"))[0] | .user.id = "another-alice" | .user.name = "alice") as $new
+	| map(if .user.name == "alice" then .user.name = "alicia" else . end) + [$new])' "$fixture/roles.json" >roles.new
+mv roles.new "$state/roles"
+is_alicia() { [ "$(verify alicia "$one")" = 200 ]; }
+ok "a user who is renamed in Keystone keeps their VMs" wait_for 60 is_alicia
+is "who gets the login then does not see them" "$(verify alice "$one")" 403
+is "but has a login" "$(as alice '/units?cluster_id=cloud&project=shop' -o /dev/null -w '%{http_code}')" 200
+is "with the new name in the record" "$(as alicia "/units?cluster_id=cloud&uuid=$one" | jq -r '[.data[].username] | unique | join(" ")')" alicia
+rm "$state/roles"
+is_alice() { [ "$(verify alice "$one") $(verify alicia "$one")" = "200 403" ]; }
+ok "renamed back" wait_for 60 is_alice
 echo '{"role_assignments": []}' >"$state/roles"
 before=$(number failures_total)
 ok "an empty list of roles is a failure" wait_for 60 failed_more
