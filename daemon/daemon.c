@@ -319,7 +319,7 @@ static int units_json(void *arg, struct buf *out)
 static int targets_json(void *arg, struct buf *out)
 {
 	struct daemon *d = arg;
-	struct targets t = {.count = 0};
+	struct running_steps t = {.count = 0};
 	int rc = 0;
 
 	pthread_mutex_lock(&d->lock);
@@ -329,7 +329,7 @@ static int targets_json(void *arg, struct buf *out)
 	pthread_mutex_unlock(&d->lock);
 	if (rc == 0)
 		rc = targets_put_json(&t, &d->env, out);
-	targets_done(&t);
+	running_steps_done(&t);
 	return rc;
 }
 

@@ -31,6 +31,7 @@ libdaemon_SRCS += daemon/options.c
 libdaemon_SRCS += daemon/options_load.c
 libdaemon_SRCS += daemon/perf_kinds.c
 libdaemon_SRCS += daemon/power_curve.c
+libdaemon_SRCS += daemon/running_steps.c
 libdaemon_SRCS += daemon/sample.c
 libdaemon_SRCS += daemon/steps_energy.c
 libdaemon_SRCS += daemon/units.c
