@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/inhabited.h"
+#include "daemon/running_steps.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
@@ -23,21 +24,13 @@
 #define ANSWER_MS (4 * PROFILE_REQUEST_OPEN_MS)
 #define STALE_MS 60000u
 #define END_MS (2 * ANSWER_MS)
-
-/* A step that runs, and whose it is */
-struct drm_step {
-	struct drm_owner owner;
-	uint32_t cgroup_count;
-	struct record_cgroup cgroups[RECORD_CGROUPS_MAX];
-};
+#define SHARES_MAX 4u
 
 /* One round of the thread */
 struct drm_round {
-	struct drm_step *steps;
-	uint32_t count, room;
+	struct running_steps steps;
 	uint64_t pids[DRM_PROCESSES_MAX];
 	char texts[PROFILE_DRM_TEXT_MAX + 1];
-	bool whole;
 	struct err err; /* "": nothing failed */
 };
 
@@ -92,43 +85,16 @@ void drm_reader_free(struct drm_reader *r)
 
 /* ---- the thread ------------------------------------------------------------------ */
 
-static int add_drm_step(struct drm_round *round, const struct units *u, uint32_t unit,
-			const struct step *s, uint64_t made_ns)
-{
-	if (round->count == round->room) {
-		uint32_t room = round->room ? 2 * round->room : 16;
-		struct drm_step *more = reallocarray(round->steps, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		round->steps = more;
-		round->room = room;
-	}
-	struct drm_step *to = &round->steps[round->count++];
-	to->owner = (struct drm_owner){
-		.unit = unit,
-		.serial = unit_serial(u, unit),
-		.is_older = s->started_boottime_ns < made_ns,
-	};
-	to->cgroup_count = s->cgroup_count;
-	memcpy(to->cgroups, s->cgroups, sizeof(to->cgroups));
-	return 0;
-}
-
-static int list_drm_steps(const struct drm_reader *r, struct drm_round *round)
+static int begin_drm_round(struct drm_reader *r, struct drm_round *round)
 {
 	struct units *u = r->env->units;
-	int rc = 0;
 
 	pthread_mutex_lock(r->units_lock);
-	for (uint32_t i = units_next(u, 0); i != UNITS_NONE && rc == 0;
-	     i = units_next(u, i + 1)) {
-		for (uint32_t s = units_first_step(u, i); s != UNITS_NONE && rc == 0;
-		     s = steps_after(u, s)) {
-			const struct step *step = steps_get(u, s);
-			if (step->state == UNIT_RUNNING)
-				rc = add_drm_step(round, u, i, step, r->made_ns);
-		}
-	}
+	int rc = running_steps_take(&round->steps, u, NULL, NULL);
+	pthread_mutex_lock(&r->mutex);
+	drm_uses_settle(&r->uses, u); /* nobody may scrape */
+	drm_uses_begin(&r->uses);
+	pthread_mutex_unlock(&r->mutex);
 	pthread_mutex_unlock(r->units_lock);
 	return rc;
 }
@@ -188,15 +154,32 @@ static void take_drm_texts(struct drm_reader *r, const struct drm_owner *owner,
 	}
 }
 
-/* The process is gone, has moved out of the unit, or has no client. */
+/* The process is gone, is of no unit any more, or has no client. */
 static bool is_told_nothing(int rc)
 {
 	return rc == -ENODATA || rc == -ESRCH || rc == -ENOENT;
 }
 
-/* False: nobody answers any more in this round. */
-static bool ask_for_owner(struct drm_reader *r, struct drm_round *round,
-			  const struct drm_owner *owner, uint32_t pid)
+/* Whose process it was when it was looked at: numbers are used again. */
+static bool is_of_step(const struct running_step *s, const char *group)
+{
+	for (uint32_t i = 0; i < s->cgroup_count; i++) {
+		if (strcmp(s->cgroups[i].path, group) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum drm_told {
+	TOLD_ALL,
+	TOLD_IN_PART,
+	TOLD_TOO_LATE, /* the driver hangs */
+	TOLD_BY_NOBODY /* there is no opener to ask */
+};
+
+static enum drm_told ask_for_process(struct drm_reader *r, struct drm_round *round,
+				     const struct running_step *s,
+				     const struct drm_owner *owner, uint32_t pid)
 {
 	struct profile_reply a = {.rc = 0};
 	auto_close int fd = -1;
@@ -207,45 +190,78 @@ static bool ask_for_owner(struct drm_reader *r, struct drm_round *round,
 	if (is_answered)
 		rc = a.rc;
 	ssize_t n = rc < 0 ? rc : fs_pread(fd, round->texts, sizeof(round->texts));
-	if (is_answered && is_told_nothing((int)n))
-		return true;
+	if (n < 0 && is_answered && is_told_nothing((int)n))
+		n = 0;
+	a.text[sizeof(a.text) - 1] = '\0';
 	pthread_mutex_lock(&r->mutex);
-	if (n >= 0)
+	if (n > 0 && is_of_step(s, a.text))
 		take_drm_texts(r, owner, round->texts, (size_t)n, now_ns);
 	r->left_out.refused += n < 0;
 	r->left_out.files += a.left_out;
 	pthread_mutex_unlock(&r->mutex);
-	round->whole &= n >= 0 && !a.left_out;
 	if (n < 0)
 		(void)err_set(&round->err, (int)n, "process %u: %s", pid,
 			      strerror((int)-n));
-	return is_answered;
+	if (!is_answered)
+		return TOLD_BY_NOBODY;
+	if (n < 0)
+		return n == -ETIMEDOUT ? TOLD_TOO_LATE : TOLD_IN_PART;
+	return a.left_out ? TOLD_IN_PART : TOLD_ALL;
 }
 
-/* False: there is no opener to ask. */
+/* About at most max processes; *left goes down by how many that were. */
+static enum drm_told ask_for_step(struct drm_reader *r, struct drm_round *round,
+				  const struct running_step *s,
+				  const struct drm_owner *owner, size_t max,
+				  size_t *left)
+{
+	enum drm_told told = TOLD_ALL;
+	bool cut;
+	size_t n = inhabited_list_all(r->env, s->cgroups, s->cgroup_count, round->pids,
+				      max, &cut);
+
+	*left -= n;
+	for (size_t k = 0; k < n && told < TOLD_TOO_LATE; k++) {
+		enum drm_told now = atomic_load(&r->periodic.stopping)
+					    ? TOLD_BY_NOBODY
+					    : ask_for_process(r, round, s, owner,
+							      (uint32_t)round->pids[k]);
+		told = now > told ? now : told;
+	}
+	if (!cut)
+		return told;
+	pthread_mutex_lock(&r->mutex);
+	r->left_out.processes++;
+	pthread_mutex_unlock(&r->mutex);
+	return told > TOLD_IN_PART ? told : TOLD_IN_PART;
+}
+
+/* False: there is no opener to ask. One unit gets a quarter of what processes are left
+ * while there are others to come, and one wait for a driver: nobody can have a round to
+ * himself. */
 static bool ask_for_steps(struct drm_reader *r, struct drm_round *round)
 {
-	size_t left = DRM_PROCESSES_MAX;
+	size_t left = DRM_PROCESSES_MAX, count = round->steps.count;
+	uint32_t hung = UNITS_NONE;
 
-	for (uint32_t i = 0; i < round->count; i++) {
-		const struct drm_step *s = &round->steps[i];
-		bool cut;
-		size_t n = inhabited_list_all(r->env, s->cgroups, s->cgroup_count,
-					      round->pids, left, &cut);
-		for (size_t k = 0; k < n; k++) {
-			if (atomic_load(&r->periodic.stopping) ||
-			    !ask_for_owner(r, round, &s->owner,
-					   (uint32_t)round->pids[k])) {
-				round->whole = false;
-				return false;
-			}
-		}
-		left -= n;
-		if (!cut)
-			continue;
-		round->whole = false;
+	for (size_t i = 0; i < count; i++) {
+		const struct running_step *s = &round->steps.step[i];
+		const struct drm_owner owner = {
+			.unit = s->unit,
+			.serial = s->serial,
+			.is_older = s->started_boottime_ns < r->made_ns,
+		};
+		size_t shares = count - i < SHARES_MAX ? count - i : SHARES_MAX;
+		enum drm_told told = s->unit == hung
+					     ? TOLD_TOO_LATE
+					     : ask_for_step(r, round, s, &owner,
+							    left / shares, &left);
+		if (told == TOLD_BY_NOBODY)
+			return false;
+		if (told == TOLD_TOO_LATE)
+			hung = s->unit;
 		pthread_mutex_lock(&r->mutex);
-		r->left_out.processes++;
+		drm_uses_note_step(&r->uses, &owner, told == TOLD_ALL);
 		pthread_mutex_unlock(&r->mutex);
 	}
 	return true;
@@ -265,22 +281,18 @@ static uint64_t read_round(void *arg)
 	uint64_t begun_ns = r->env->boottime_ns();
 	struct drm_round *round = calloc(1, sizeof(*round));
 
-	if (round && list_drm_steps(r, round) == 0) {
-		round->whole = true;
-		pthread_mutex_lock(&r->mutex);
-		drm_uses_begin(&r->uses);
-		pthread_mutex_unlock(&r->mutex);
+	if (round && begin_drm_round(r, round) == 0) {
 		bool is_answered = ask_for_steps(r, round);
 		uint64_t now_ns = r->env->boottime_ns();
 		pthread_mutex_lock(&r->mutex);
-		drm_uses_end(&r->uses, round->whole);
+		drm_uses_end(&r->uses, is_answered);
 		r->ended_ns = is_answered ? now_ns : r->ended_ns;
 		r->took_ns = is_answered ? now_ns - begun_ns : r->took_ns;
 		pthread_mutex_unlock(&r->mutex);
 		say_failing(r, &round->err);
 	}
 	if (round)
-		free(round->steps);
+		running_steps_done(&round->steps);
 	free(round);
 	uint64_t took_ms = (r->env->boottime_ns() - begun_ns) / NSEC_PER_MSEC;
 	return took_ms * BUSY_SHARE > DRM_PERIOD_MS ? took_ms * BUSY_SHARE

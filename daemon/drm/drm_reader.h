@@ -12,15 +12,18 @@
  * take their time. Every five seconds, or so seldom that it is busy for a tenth of the
  * time at most. */
 #define DRM_PERIOD_MS 5000u
-#define DRM_PROCESSES_MAX 4096u /* in a round; the rest is not asked about */
+/* In a round; the rest is not asked about. A step may have a quarter of those that are
+ * left, or, of the last three, as much as each other. */
+#define DRM_PROCESSES_MAX 4096u
 
 struct drm_reader;
 
 /* What was not looked at, so far */
 struct drm_left_out {
-	uint64_t processes; /* rounds in which there were more than could be asked */
-	uint64_t files;     /* of a process, likewise */
-	uint64_t refused;   /* processes of which the driver did not tell in time */
+	uint64_t processes; /* rounds in which a step had more than could be asked */
+	uint64_t files;     /* of a process, likewise, or without a name */
+	uint64_t refused;   /* processes of which the driver did not tell in time; the
+			       others of their unit are not asked about then */
 };
 
 /* link: the opener's socket, the reader's from now on; lock: of the unit table. Both

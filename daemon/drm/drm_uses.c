@@ -15,16 +15,26 @@ struct client_engine {
 struct drm_client {
 	char pdev[DRM_PDEV_BYTES];
 	uint64_t number;
+	uint32_t unit; /* in which it was seen last */
+	uint64_t serial;
 	uint32_t round; /* the last one that had it */
 	uint32_t misses;
 	uint32_t engine_count;
 	struct client_engine engines[DRM_ENGINES_MAX];
 };
 
+struct drm_unit {
+	uint64_t serial; /* of the unit that has this number now */
+	uint32_t round;  /* the last one in which it was asked about */
+	bool whole;      /* all of it, in that round */
+	bool had_whole;  /* a round */
+};
+
 void drm_uses_done(struct drm_uses *u)
 {
 	free(u->uses);
 	free(u->clients);
+	free(u->units);
 	*u = (struct drm_uses){0};
 }
 
@@ -54,18 +64,50 @@ static struct drm_client *find_client(const struct drm_uses *u,
 	return NULL;
 }
 
-static struct drm_client *add_client(struct drm_uses *u, const struct drm_fdinfo *f)
+static size_t count_clients(const struct drm_uses *u, const struct drm_owner *owner)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < u->client_count; i++)
+		n += u->clients[i].unit == owner->unit &&
+		     u->clients[i].serial == owner->serial;
+	return n;
+}
+
+static struct drm_client *add_client(struct drm_uses *u, const struct drm_owner *owner,
+				     const struct drm_fdinfo *f)
 {
 	void *array = u->clients;
+
+	if (count_clients(u, owner) * DRM_UNIT_SHARE >=
+	    DRM_CLIENTS_MAX - u->client_count)
+		return NULL;
 	struct drm_client *c = add_place(&array, &u->client_count, &u->client_room,
 					 DRM_CLIENTS_MAX, sizeof(*c));
-
 	u->clients = array;
 	if (!c)
 		return NULL;
 	c->number = f->client;
 	memcpy(c->pdev, f->pdev, sizeof(c->pdev));
 	return c;
+}
+
+/* NULL: no memory */
+static struct drm_unit *get_drm_unit(struct drm_uses *u, const struct drm_owner *owner)
+{
+	if (owner->unit >= u->unit_room) {
+		size_t room = 2 * (size_t)owner->unit + 16;
+		struct drm_unit *more = reallocarray(u->units, room, sizeof(*more));
+		if (!more)
+			return NULL;
+		memset(more + u->unit_room, 0, (room - u->unit_room) * sizeof(*more));
+		u->units = more;
+		u->unit_room = room;
+	}
+	struct drm_unit *unit = &u->units[owner->unit];
+	if (unit->serial != owner->serial)
+		*unit = (struct drm_unit){.serial = owner->serial};
+	return unit;
 }
 
 static struct drm_use *get_drm_use(struct drm_uses *u, const struct drm_owner *owner,
@@ -160,13 +202,14 @@ void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
 		   const struct drm_fdinfo *f, uint64_t now_ns)
 {
 	struct drm_client *c = find_client(u, f);
+	const struct drm_unit *unit = get_drm_unit(u, owner);
 	bool is_new = !c;
 
 	if (c && c->round == u->round)
 		return;
-	struct drm_use *use = get_drm_use(u, owner, f->pdev);
+	struct drm_use *use = unit ? get_drm_use(u, owner, f->pdev) : NULL;
 	if (!c && use)
-		c = add_client(u, f);
+		c = add_client(u, owner, f);
 	if (!c || !use) {
 		u->left_out++;
 		return;
@@ -174,7 +217,7 @@ void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
 	for (uint32_t i = 0; i < f->engine_count; i++) {
 		const struct drm_engine *e = &f->engines[i];
 		struct client_engine *k = get_engine(c, e->name);
-		if (k && is_new && owner->is_older && !u->had_whole)
+		if (k && is_new && owner->is_older && !unit->had_whole)
 			k->counted = e->in_cycles ? e->cycles : e->busy_ns;
 		if (k)
 			add_busy(use, e->name, count_busy_ns(k, e, now_ns));
@@ -183,24 +226,49 @@ void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
 	if (__builtin_add_overflow(use->round_bytes, f->memory_bytes,
 				   &use->round_bytes))
 		use->round_bytes = UINT64_MAX;
+	c->unit = owner->unit;
+	c->serial = owner->serial;
 	c->round = u->round;
 	c->misses = 0;
 }
 
-void drm_uses_end(struct drm_uses *u, bool whole)
+void drm_uses_note_step(struct drm_uses *u, const struct drm_owner *owner, bool whole)
+{
+	struct drm_unit *unit = get_drm_unit(u, owner);
+
+	if (!unit)
+		return;
+	unit->whole = whole && (unit->round != u->round || unit->whole);
+	unit->round = u->round;
+}
+
+/* Of a unit that was not asked about nothing runs any more. */
+static bool is_client_in_doubt(const struct drm_uses *u, const struct drm_client *c)
+{
+	const struct drm_unit *unit = &u->units[c->unit];
+
+	return unit->serial == c->serial && unit->round == u->round && !unit->whole;
+}
+
+void drm_uses_end(struct drm_uses *u, bool finished)
 {
 	size_t n = 0;
 
+	if (!finished)
+		return;
 	for (size_t i = 0; i < u->count; i++)
 		u->uses[i].memory_bytes = u->uses[i].round_bytes;
 	for (size_t i = 0; i < u->client_count; i++) {
 		struct drm_client *c = &u->clients[i];
-		if (whole && c->round != u->round && ++c->misses == MISSES_MAX)
+		if (c->round != u->round && !is_client_in_doubt(u, c) &&
+		    ++c->misses == MISSES_MAX)
 			continue;
 		u->clients[n++] = *c;
 	}
 	u->client_count = n;
-	u->had_whole |= whole;
+	for (size_t i = 0; i < u->unit_room; i++)
+		u->units[i].had_whole |=
+			u->units[i].round == u->round && u->units[i].whole;
 }
 
 void drm_uses_settle(struct drm_uses *u, const struct units *units)

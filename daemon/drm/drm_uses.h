@@ -14,10 +14,14 @@
  * its device, and may show in several descriptors and processes: it counts once in a
  * round, for the unit in which it is seen first. Drivers forget a client that is
  * closed; what it had when it was seen last stays the unit's as long as that is in the
- * table. Not thread safe.
+ * table. What belongs to one unit cannot all be looked at if its users do not want it;
+ * then only that unit's clients are kept in doubt. Not thread safe.
  */
 
-#define DRM_CLIENTS_MAX 1024u
+/* Clients of all units. One may have a third as many as there are places left: at most
+ * a quarter, and however many units are filled up there is room for one more. */
+#define DRM_CLIENTS_MAX 4096u
+#define DRM_UNIT_SHARE 3u
 #define DRM_USES_MAX 1024u
 
 /* Of the engines of one kind */
@@ -38,14 +42,16 @@ struct drm_use {
 };
 
 struct drm_client;
+struct drm_unit;
 
 struct drm_uses {
 	struct drm_use *uses;
 	size_t count, room;
 	struct drm_client *clients;
 	size_t client_count, client_room;
+	struct drm_unit *units; /* by their number in the table */
+	size_t unit_room;
 	uint32_t round;
-	bool had_whole;    /* a round */
 	uint64_t left_out; /* clients for which there was no place, once a round */
 };
 
@@ -53,7 +59,7 @@ struct drm_uses {
 struct drm_owner {
 	uint32_t unit;
 	uint64_t serial;
-	/* It is older than we are: of clients that are there until our first whole
+	/* It is older than we are: of clients that are there until its first whole
 	 * round ends, only what they have from then on is counted. */
 	bool is_older;
 };
@@ -65,9 +71,13 @@ void drm_uses_begin(struct drm_uses *u);
  * reading, by how many have passed since the first. */
 void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
 		   const struct drm_fdinfo *f, uint64_t now_ns);
-/* Ends it. whole: every process was asked, so that a client which was not seen in this
- * round and the one before has been closed. */
-void drm_uses_end(struct drm_uses *u, bool whole);
+/* A step of the unit has been asked about. whole: all of its processes were, and told
+ * of all their files. */
+void drm_uses_note_step(struct drm_uses *u, const struct drm_owner *owner, bool whole);
+/* Ends the round. finished: all steps that run have been asked about, so that a client
+ * which was seen neither in this round nor in the one before has been closed, unless
+ * its unit was not whole. */
+void drm_uses_end(struct drm_uses *u, bool finished);
 /* Forgets units that have left the table. */
 void drm_uses_settle(struct drm_uses *u, const struct units *units);
 

@@ -11,7 +11,9 @@
 
 #include "daemon/drm/drm_reader.h"
 #include "daemon/units.h"
+#include "lib/cleanup.h"
 #include "lib/fd_pass.h"
+#include "lib/fs.h"
 #include "opener/profile.h"
 #include "test/unit/node.h"
 #include "test/unit/scratch.h"
@@ -21,7 +23,7 @@
 extern const struct collector collector_drm;
 static const struct collector *const c = &collector_drm;
 
-static char folder[SCRATCH_PATH];
+static char folder[SCRATCH_PATH], tree[SCRATCH_PATH];
 static struct node n;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t opener;
@@ -33,17 +35,19 @@ static uint64_t read_test_clock(void)
 	return atomic_load(&clock_ns);
 }
 
-static int start_opener(void)
+static int start_opener(const char *root)
 {
+	char proc[SCRATCH_PATH + 8];
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
 			 0);
+	(void)snprintf(proc, sizeof(proc), "%s/proc", root);
 	opener = fork();
 	if (opener == 0) {
 		const struct profile_service service = {
 			.link = pair[1],
-			.procfd = fs_opendir_at(AT_FDCWD, FIXTURE "/proc", NULL),
+			.procfd = fs_opendir_at(AT_FDCWD, proc, NULL),
 			.requests = PROFILE_REQUESTS_OF_DRM,
 		};
 		close(pair[0]);
@@ -53,15 +57,14 @@ static int start_opener(void)
 	return pair[0];
 }
 
-static int open_drm(void **state)
+static int open_drm_at(const char *root)
 {
 	bool made_new;
 	struct err err;
 
-	(void)state;
 	scratch_make(folder);
-	node_init(&n, FIXTURE);
-	n.env.cgroupfd = fs_opendir_at(AT_FDCWD, FIXTURE "/sys/fs/cgroup", NULL);
+	node_init(&n, root);
+	n.env.cgroupfd = openat(n.env.sysfd, "fs/cgroup", O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(cgroup_probe(n.env.cgroupfd, &n.env.cgroups, &err), 0);
 	int dirfd = fs_opendir_at(AT_FDCWD, folder, &err);
 	assert_int_equal(units_open(dirfd, 16, &n.env.units, &made_new, &err), 0);
@@ -70,9 +73,23 @@ static int open_drm(void **state)
 	atomic_store(&clock_ns, 100 * NSEC_PER_SEC);
 	n.options.unit_max_exported = 100;
 	assert_int_equal(
-		drm_reader_new(&n.env, &lock, start_opener(), &n.env.drm, &err), 0);
+		drm_reader_new(&n.env, &lock, start_opener(root), &n.env.drm, &err), 0);
 	node_open(&n, c);
 	return 0;
+}
+
+static int open_drm(void **state)
+{
+	(void)state;
+	return open_drm_at(FIXTURE);
+}
+
+/* On a tree that the test may change */
+static int open_own_drm(void **state)
+{
+	(void)state;
+	scratch_copy(tree, FIXTURE);
+	return open_drm_at(tree);
 }
 
 static int close_drm(void **state)
@@ -85,6 +102,24 @@ static int close_drm(void **state)
 	units_close(n.env.units);
 	scratch_remove(folder);
 	return 0;
+}
+
+static int close_own_drm(void **state)
+{
+	int rc = close_drm(state);
+
+	scratch_remove(tree);
+	return rc;
+}
+
+static void put_in_tree(const char *name, const char *text)
+{
+	char path[2 * SCRATCH_PATH];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", tree, name);
+	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
 }
 
 static void tell_start(struct record *r)
@@ -151,6 +186,31 @@ static void of_units_that_were_there_before_only_what_comes_counts(void **state)
 	assert_non_null(strstr(n.text.data, "engine=\"render\"} 0\n"));
 }
 
+/* A process is in the list of a step, and has left it, or ended and lent its number to
+ * another one, when it is looked at. */
+static void what_a_process_of_another_unit_has_is_not_booked(void **state)
+{
+	(void)state;
+	put_in_tree("proc/71/cgroup",
+		    "0::/system.slice/slurmstepd.scope/job_8/step_0/user/task_0\n");
+	start_step("7", 0, 101 * NSEC_PER_SEC);
+	collect_until_read();
+	assert_null(strstr(n.text.data, "uuid"));
+}
+
+static void files_without_a_name_are_counted_when_there_are_no_others(void **state)
+{
+	const char *const others[] = {"71/fd/3", "71/fd/4"};
+	(void)state;
+
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(unlinkat(n.env.procfd, others[i], 0), 0);
+	put_in_tree("proc/71/fd/9", ""); /* readlink() fails */
+	start_step("7", 0, 101 * NSEC_PER_SEC);
+	collect_until_read();
+	assert_non_null(strstr(n.text.data, "what=\"files\"} 1\n"));
+}
+
 static void a_step_without_a_group_has_no_processes(void **state)
 {
 	struct record r;
@@ -198,6 +258,12 @@ int main(void)
 			open_drm, close_drm),
 		cmocka_unit_test_setup_teardown(a_step_without_a_group_has_no_processes,
 						open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(
+			what_a_process_of_another_unit_has_is_not_booked, open_own_drm,
+			close_own_drm),
+		cmocka_unit_test_setup_teardown(
+			files_without_a_name_are_counted_when_there_are_no_others,
+			open_own_drm, close_own_drm),
 		cmocka_unit_test_setup_teardown(
 			an_opener_that_has_ended_is_an_error_after_a_while, open_drm,
 			close_drm),

@@ -60,13 +60,16 @@ static void see_client(const struct drm_owner *owner, struct drm_fdinfo f)
 	now_ns += 5 * NSEC_PER_SEC;
 	drm_uses_begin(&uses);
 	take_client(owner, f);
+	drm_uses_note_step(&uses, owner, true);
 	drm_uses_end(&uses, true);
 }
 
-static void see_nothing(bool whole)
+/* A round in which the unit's step has no client */
+static void see_nothing(const struct drm_owner *owner, bool whole)
 {
 	drm_uses_begin(&uses);
-	drm_uses_end(&uses, whole);
+	drm_uses_note_step(&uses, owner, whole);
+	drm_uses_end(&uses, true);
 }
 
 static const struct drm_use *use_of(const struct drm_owner *owner)
@@ -118,7 +121,7 @@ static void clients_are_added_up_and_what_closed_ones_had_stays(void **state)
 	see_client(&one, client_of(8, 1500));
 	assert_int_equal(busy_of(&one), 1600);
 	assert_int_equal(use_of(&one)->memory_bytes, 4096);
-	see_nothing(true);
+	see_nothing(&one, true);
 	assert_int_equal(busy_of(&one), 1600);
 	assert_int_equal(use_of(&one)->memory_bytes, 0);
 }
@@ -127,17 +130,68 @@ static void a_client_is_forgotten_when_whole_rounds_have_missed_it_twice(void **
 {
 	(void)state;
 	see_client(&one, client_of(7, 100));
-	see_nothing(true);
+	see_nothing(&one, true);
 	see_client(&one, client_of(7, 110));
 	assert_int_equal(busy_of(&one), 110);
-	see_nothing(false);
-	see_nothing(false);
-	see_nothing(false);
+	for (int i = 0; i < 3; i++)
+		see_nothing(&one, false);
 	see_client(&one, client_of(7, 120));
 	assert_int_equal(busy_of(&one), 120);
-	see_nothing(true);
-	see_nothing(true);
+	see_nothing(&one, true);
+	see_nothing(&one, true);
 	assert_int_equal(uses.client_count, 0);
+}
+
+static void a_unit_that_is_never_whole_keeps_nobody_elses_clients(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 10; i++) {
+		drm_uses_begin(&uses);
+		take_client(&one, client_of(i, 1));
+		take_client(&two, client_of(100 + i, 1));
+		drm_uses_note_step(&uses, &one, true);
+		drm_uses_note_step(&uses, &one, i < 9); /* another step of it */
+		drm_uses_note_step(&uses, &two, false);
+		drm_uses_end(&uses, true);
+	}
+	/* of one the last two, and one that the last round leaves in doubt; all of two
+	 */
+	assert_int_equal(uses.client_count, 3 + 10);
+	assert_int_equal(busy_of(&one), 10);
+	/* nothing of two runs any more */
+	see_nothing(&one, true);
+	see_nothing(&one, true);
+	assert_int_equal(uses.client_count, 0);
+	assert_int_equal(busy_of(&two), 10);
+}
+
+static void a_round_that_was_broken_off_forgets_nothing(void **state)
+{
+	(void)state;
+	see_client(&one, client_of(7, 100));
+	for (int i = 0; i < 3; i++) {
+		drm_uses_begin(&uses);
+		drm_uses_end(&uses, false);
+	}
+	assert_int_equal(use_of(&one)->memory_bytes, 4096);
+	see_client(&one, client_of(7, 120));
+	assert_int_equal(busy_of(&one), 120);
+}
+
+/* Its number in the table is used again. */
+static void the_next_unit_of_a_number_owes_nothing_for_the_one_before(void **state)
+{
+	const struct drm_owner next = {.unit = 1, .serial = 12, .is_older = true};
+	(void)state;
+
+	see_client(&one, client_of(7, 100)); /* a whole round, of the first */
+	drm_uses_begin(&uses);
+	take_client(&next, client_of(8, 1000));
+	drm_uses_note_step(&uses, &next, false);
+	drm_uses_end(&uses, true);
+	assert_int_equal(uses.uses[1].times[0].busy_ns, 0);
+	see_nothing(&next, false);
+	assert_int_equal(uses.client_count, 1);
 }
 
 static void cycles_become_time_by_how_many_have_passed(void **state)
@@ -173,12 +227,14 @@ static void of_an_older_unit_what_comes_after_our_start_counts(void **state)
 
 	drm_uses_begin(&uses);
 	take_client(&older, client_of(7, 1000));
-	drm_uses_end(&uses, false); /* not all were seen */
+	drm_uses_note_step(&uses, &older, false); /* not all were seen */
+	drm_uses_end(&uses, true);
 	drm_uses_begin(&uses);
 	take_client(&older, client_of(7, 1100));
 	take_client(&older, client_of(8, 500));
 	take_client(&older, client_in_cycles(9, 10000000, 500000000));
 	take_client(&one, client_of(10, 5));
+	drm_uses_note_step(&uses, &older, true);
 	drm_uses_end(&uses, true);
 	assert_int_equal(use_of(&older)->times[0].busy_ns, 100);
 	assert_int_equal(busy_of(&one), 5);
@@ -189,16 +245,26 @@ static void of_an_older_unit_what_comes_after_our_start_counts(void **state)
 	assert_int_equal(use_of(&older)->times[1].busy_ns, 100000000);
 }
 
-static void clients_beyond_the_bound_are_counted_as_left_out(void **state)
+static void one_unit_cannot_use_up_the_places_of_others(void **state)
 {
+	const uint64_t most = DRM_CLIENTS_MAX / (DRM_UNIT_SHARE + 1);
 	(void)state;
+
 	drm_uses_begin(&uses);
-	for (uint64_t i = 0; i < DRM_CLIENTS_MAX + 3; i++)
+	for (uint64_t i = 0; i < most + 3; i++)
 		take_client(&one, client_of(i, 1));
-	drm_uses_end(&uses, true);
-	assert_int_equal(uses.client_count, DRM_CLIENTS_MAX);
+	assert_int_equal(uses.client_count, most);
 	assert_int_equal(uses.left_out, 3);
-	assert_int_equal(busy_of(&one), DRM_CLIENTS_MAX);
+	assert_int_equal(busy_of(&one), most);
+	/* nor can a user's many units */
+	for (uint32_t unit = 3; unit < 20; unit++) {
+		const struct drm_owner more = {.unit = unit, .serial = unit};
+		for (uint64_t i = 0; i < most; i++)
+			take_client(&more, client_of(unit * most + i, 1));
+	}
+	take_client(&two, client_of(UINT32_MAX, 70));
+	assert_int_equal(busy_of(&two), 70);
+	drm_uses_end(&uses, true);
 }
 
 static void a_unit_that_has_left_the_table_is_forgotten(void **state)
@@ -238,8 +304,16 @@ int main(void)
 				       reset_uses),
 		cmocka_unit_test_setup(
 			of_an_older_unit_what_comes_after_our_start_counts, reset_uses),
-		cmocka_unit_test_setup(clients_beyond_the_bound_are_counted_as_left_out,
+		cmocka_unit_test_setup(one_unit_cannot_use_up_the_places_of_others,
 				       reset_uses),
+		cmocka_unit_test_setup(
+			a_unit_that_is_never_whole_keeps_nobody_elses_clients,
+			reset_uses),
+		cmocka_unit_test_setup(a_round_that_was_broken_off_forgets_nothing,
+				       reset_uses),
+		cmocka_unit_test_setup(
+			the_next_unit_of_a_number_owes_nothing_for_the_one_before,
+			reset_uses),
 		cmocka_unit_test_setup(a_unit_that_has_left_the_table_is_forgotten,
 				       reset_uses),
 	};
