@@ -53,10 +53,11 @@ ceems_aggregator_LIBS := libaggregator libcloud libkube libingest libemissions l
 ceems_aggregator_PKGS := $(libaggregator_USES)
 ceems_aggregator_LDLIBS := -lcrypt
 
-# the migrations, in the order of their numbers: SQL_FILE(1, sql_0001, "0001_schema.sql")
+# the migrations, in the order of their numbers: SQL_FILE(1, sql_0001, "0001_schema.sql"). It stays as it is where a
+# folder is newer and holds the same files, as in a copy
 AGGREGATOR_SQL := $(sort $(wildcard aggregator/sql/[0-9][0-9][0-9][0-9]_*.sql))
 $(OBJ)/aggregator/sql_files.h: $(AGGREGATOR_SQL) aggregator/module.mk aggregator/sql
 	@mkdir -p $(@D) && for f in $(notdir $(AGGREGATOR_SQL)); do \
-		n=$${f%%_*}; echo "SQL_FILE($$((10#$$n)), sql_$$n, \"$$f\")"; done >$@
-$(OBJ)/aggregator/schema.o $(OBJ)/pic/aggregator/schema.o: $(OBJ)/aggregator/sql_files.h
+		n=$${f%%_*}; echo "SQL_FILE($$((10#$$n)), sql_$$n, \"$$f\")"; done >$@.new && { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
+$(OBJ)/aggregator/schema.o $(OBJ)/pic/aggregator/schema.o: $(OBJ)/aggregator/sql_files.h $(AGGREGATOR_SQL)
 endif

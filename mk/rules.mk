@@ -95,8 +95,8 @@ all: $(addprefix $(BUILD)/,$(PROGS)) plugins
 PROGRAMS_ALL := ceemsd ceems-courier ceems-opener ceems-profiler ceems-gpu redfish_proxy ceems_aggregator ceems_lb cacct ceems_tool ceems-k8s ceems-libvirt ceems_k8s_admission_controller
 MISSING_LIBS := $(strip $(if $(HAVE_MHD),,libmicrohttpd-dev) $(if $(HAVE_GNUTLS),,libgnutls28-dev) \
 	$(if $(HAVE_ZLIB),,zlib1g-dev) $(if $(HAVE_YAML),,libyaml-dev) $(if $(HAVE_JSON),,libjson-c-dev) $(if $(HAVE_SQLITE),,libsqlite3-dev) \
-	$(if $(HAVE_CURL),,libcurl4-gnutls-dev) $(if $(HAVE_PQ),,libpq-dev) $(if $(HAVE_MUNGE),,libmunge-dev) $(if $(HAVE_BPF),,libbpf-dev bpftool clang) \
-	$(if $(HAVE_NGHTTP2),,libnghttp2-dev) $(if $(HAVE_LIBVIRT),,libvirt-dev) $(if $(HAVE_XML),,libxml2-dev))
+	$(if $(HAVE_CURL),,libcurl4-gnutls-dev) $(if $(HAVE_PQ),,libpq-dev) $(if $(HAVE_MUNGE),,libmunge-dev) $(if $(BPF_ARCH_KNOWN),$(if $(HAVE_BPF),,libbpf-dev bpftool clang) $(if $(HAVE_DW),,libdw-dev)) \
+	$(if $(HAVE_PROTOBUF_C),,libprotobuf-c-dev protobuf-c-compiler) $(if $(HAVE_NGHTTP2),,libnghttp2-dev) $(if $(HAVE_LIBVIRT),,libvirt-dev) $(if $(HAVE_XML),,libxml2-dev))
 LEFT_OUT := $(strip $(filter-out $(PROGS),$(PROGRAMS_ALL)) $(if $(HAVE_MUNGE),,proof by MUNGE) $(if $(HAVE_SQLITE),,ceems_tool migrate database) \
 	$(if $(GATHER_BUILDS)$(SAN),,acct_gather_energy_ceems.so) $(if $(JOBCOMP_BUILDS)$(SAN),,jobcomp_ceems.so))
 clean:

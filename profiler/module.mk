@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # libprofiler: ceems-profiler without its main, for tests
-PROTOC_C ?= $(shell command -v protoc-c 2>/dev/null)
-HAVE_PROFILER := $(if $(filter x86_64% aarch64%,$(shell $(CC) -dumpmachine)),$(and $(HAVE_BPF),$(HAVE_YAML),$(call have,libdw),$(call have,libelf),$(HAVE_CURL),$(HAVE_ZLIB),$(call have,libprotobuf-c),$(PROTOC_C)))
+HAVE_PROFILER := $(and $(HAVE_BPF),$(HAVE_YAML),$(HAVE_DW),$(HAVE_CURL),$(HAVE_ZLIB),$(HAVE_PROTOBUF_C))
 ifneq ($(HAVE_PROFILER),)
 ARCHIVES += libprofiler
 libprofiler_PKGS := libbpf libdw libelf libprotobuf-c zlib $(if $(HAVE_LZMA),liblzma)

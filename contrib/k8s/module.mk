@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 # libk8swatch: ceems-k8s without its main, for tests
-PROTOC_C ?= $(shell command -v protoc-c 2>/dev/null)
-HAVE_K8S := $(and $(HAVE_YAML),$(HAVE_CURL),$(HAVE_JSON),$(HAVE_NGHTTP2),$(call have,libprotobuf-c),$(PROTOC_C))
+HAVE_K8S := $(and $(HAVE_YAML),$(HAVE_CURL),$(HAVE_JSON),$(HAVE_NGHTTP2),$(HAVE_PROTOBUF_C))
 ifneq ($(HAVE_K8S),)
 ARCHIVES += libk8swatch
 libk8swatch_PKGS := libnghttp2 libprotobuf-c libcurl json-c yaml-0.1

@@ -78,6 +78,15 @@ if with ceems_aggregator; then
 else
 	skip "make says what it leaves out, and which package that wants" "not built here"
 fi
+like "it advises no package that would not help: kernel programs know two processors" "$(make -s BPF_ARCH=riscv all 2>&1)" 'left out: ceems-opener ceems-profiler \(doc/install.md\)'
+case $BUILD in
+*/san-*) skip "a copy for packages is compiled of what there is" "a sanitizer build is not packaged" ;;
+*)
+	MAKEFLAGS=" -- BUILD=$SCRATCH/elsewhere" packaging/stage 0.1.0 "$SCRATCH/staged" "$BUILD" >"$SCRATCH/stage.log" 2>&1
+	is "a copy for packages is compiled of what there is" "$? $(cat "$SCRATCH/staged.log")" "0 "
+	is "in the copy's own folder, whatever BUILD says" "$([ -e "$SCRATCH/elsewhere" ]; echo $?)" 1
+	;;
+esac
 
 mapfile -t plugins < <(find "$dest/usr/lib/ceems" -name '*.so' 2>/dev/null)
 if [ "${#plugins[@]}" -gt 0 ]; then
