@@ -11,6 +11,11 @@ bool map_line_is_vdso(const struct map_line *l)
 	return l->key.device == vdso_key.device;
 }
 
+bool map_line_is_of(const struct map_line *l, const struct module_key *key)
+{
+	return l->key.device == key->device && l->key.inode == key->inode;
+}
+
 static bool take_number(char **at, int base, char end, uint64_t *ret)
 {
 	char *behind = *at;

@@ -21,5 +21,6 @@ struct map_line {
 /* False: it is of no file, nor of the vDSO. The line is changed. */
 bool map_line_parse(char *line, struct map_line *ret);
 bool map_line_is_vdso(const struct map_line *l);
+bool map_line_is_of(const struct map_line *l, const struct module_key *key);
 
 #endif

@@ -74,44 +74,40 @@ static bool is_wanted(const struct map_line *l)
 	return l->reads && !l->writes && (!l->executes || !l->offset);
 }
 
-static void add_parts(struct door *d, uint32_t pid, FILE *maps,
-		      const struct map_line *code, struct image *image)
+/* Up to the next file, or this one mapped a second time */
+static void add_parts(struct door *d, uint32_t pid, const struct image_lines *lines,
+		      struct image *image)
 {
 	auto_free char *line = NULL;
 	size_t room = 0;
-	bool seen = false;
 
-	while (getline(&line, &room, maps) > 0) {
+	while (getline(&line, &room, lines->maps) > 0) {
 		struct map_line l;
-		if (!map_line_parse(line, &l) || l.key.inode != code->key.inode ||
-		    l.key.device != code->key.device)
+		if (!map_line_parse(line, &l))
 			continue;
-		if (!l.offset && seen)
-			break; /* it is mapped a second time */
+		if (!map_line_is_of(&l, &lines->key) || (!l.offset && image->base))
+			break;
 		if (!l.offset)
 			image->base = l.start;
-		seen = seen || l.start == code->start;
 		if (image->base && is_wanted(&l))
 			add_part(d, pid, &l, image);
 	}
 }
 
-int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
-		       const struct map_line *code, uint64_t most,
-		       struct profile_file *ret, struct err *err)
+int process_image_copy(struct door *d, uint32_t pid, const struct image_lines *lines,
+		       uint64_t most, struct profile_file *ret, struct err *err)
 {
 	auto_close int fd = memfd_create("image", MFD_CLOEXEC);
 	struct image image = {
 		.fd = fd,
 		.most = most < PROCESS_IMAGE_MAX ? most : PROCESS_IMAGE_MAX,
 	};
-	long at = ftell(maps);
+	long at = ftell(lines->maps);
 
-	if (fd < 0 || at < 0)
+	if (fd < 0 || at < 0 || fseek(lines->maps, lines->from, SEEK_SET) < 0)
 		return err_set(err, -errno, "image: %s", strerror(errno));
-	rewind(maps);
-	add_parts(d, pid, maps, code, &image);
-	if (fseek(maps, at, SEEK_SET) < 0)
+	add_parts(d, pid, lines, &image);
+	if (fseek(lines->maps, at, SEEK_SET) < 0)
 		return err_set(err, -errno, "image: %s", strerror(errno));
 	if (!image.begins)
 		return err_set(err, -EACCES, "image: its beginning cannot be read");

@@ -14,10 +14,16 @@
 #define PROCESS_IMAGE_MAX (16u << 20) /* bytes of one */
 #define PROCESS_IMAGES_MAX (24u << 20)
 
-/* A descriptor, of memory: at most most bytes, which are ret->size. maps is read from
- * its beginning and comes back where it stood; code is the mapping in question. */
-int process_image_copy(struct door *d, uint32_t pid, FILE *maps,
-		       const struct map_line *code, uint64_t most,
-		       struct profile_file *ret, struct err *err);
+/* Where a process's maps speak of the file */
+struct image_lines {
+	FILE *maps;
+	long from; /* its first line, of those that follow each other */
+	struct module_key key;
+};
+
+/* A descriptor, of memory: at most most bytes, which are ret->size. maps comes back
+ * where it stood. */
+int process_image_copy(struct door *d, uint32_t pid, const struct image_lines *lines,
+		       uint64_t most, struct profile_file *ret, struct err *err);
 
 #endif

@@ -47,9 +47,9 @@ static void place_mapping(const struct module *o, const struct map_line *l,
 	}
 }
 
-static int find_module_of(struct door *d, uint32_t pid, uint32_t uid, FILE *maps,
-			  const struct map_line *l, struct modules *m, uint32_t now_s,
-			  struct err *err)
+static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
+			  const struct image_lines *lines, const struct map_line *l,
+			  struct modules *m, uint32_t now_s, struct err *err)
 {
 	bool vdso = map_line_is_vdso(l);
 	struct profile_file file = {.inode = vdso ? l->key.inode : 0};
@@ -60,7 +60,7 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid, FILE *maps
 	int fd = vdso ? copy_vdso() : door_file(d, pid, l->start, l->end, &file, err);
 	uint64_t images = modules_image_bytes(m);
 	if (fd == -EACCES && images < PROCESS_IMAGES_MAX)
-		fd = process_image_copy(d, pid, maps, l, PROCESS_IMAGES_MAX - images,
+		fd = process_image_copy(d, pid, lines, PROCESS_IMAGES_MAX - images,
 					&file, err);
 	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE || fd == -EAGAIN)
 		return fd; /* the process, the mapping or the opener is no more */
@@ -73,6 +73,8 @@ int process_maps_read(struct door *d, uint32_t pid, struct modules *m, uint32_t 
 {
 	auto_free char *line = NULL;
 	size_t room = 0;
+	long at = 0;
+	ssize_t n;
 	int count = 0;
 	uint32_t uid = 0;
 	int fd = door_maps(d, pid, &uid, err);
@@ -84,11 +86,18 @@ int process_maps_read(struct door *d, uint32_t pid, struct modules *m, uint32_t 
 			close(fd);
 		return rc;
 	}
-	while (count < PROFILE_MAPPINGS_MAX && getline(&line, &room, f) > 0) {
+	struct image_lines lines = {.maps = f};
+	for (; count < PROFILE_MAPPINGS_MAX && (n = getline(&line, &room, f)) > 0;
+	     at += n) {
 		struct map_line l;
-		if (!map_line_parse(line, &l) || !l.executes)
+		if (!map_line_parse(line, &l))
 			continue;
-		int module = find_module_of(d, pid, uid, f, &l, m, now_s, err);
+		if (!l.offset || !map_line_is_of(&l, &lines.key))
+			lines.from = at;
+		lines.key = l.key;
+		if (!l.executes)
+			continue;
+		int module = find_module_of(d, pid, uid, &lines, &l, m, now_s, err);
 		if (module < 0)
 			continue;
 		place_mapping(&m->all[module], &l, &ret[count]);
