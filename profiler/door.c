@@ -87,6 +87,9 @@ static int ask_opener(struct door *d, struct profile_request *r, unsigned fds_wa
 {
 	unsigned count = 0;
 
+	/* many that are answered at once take long, too */
+	if (d->meanwhile)
+		d->meanwhile(d->meanwhile_arg);
 	read_news(d);
 	r->magic = PROFILE_REQUEST_MAGIC;
 	if (++d->serial == PROFILE_REQUEST_DIED)

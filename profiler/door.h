@@ -20,7 +20,8 @@ struct door {
 	uint32_t serial;
 	bool gone;       /* there is none any more */
 	uint64_t deaths; /* of openers */
-	/* called again and again while an answer is waited for; NULL: nothing */
+	/* called before each request, and again and again while its answer is waited
+	 * for; NULL: nothing */
 	void (*meanwhile)(void *arg);
 	void *meanwhile_arg;
 };

@@ -11,9 +11,12 @@
 #include <sys/mman.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/fs.h"
 #include "profiler/map_line.h"
 #include "profiler/process_image.h"
+
+#define LOOK_NS NSEC_PER_SEC
 
 /* The kernel's code in each process (vdso(7)), which is in no file: all of 64 bits have
  * the same, and so have we. Its sections' heads come last. */
@@ -86,8 +89,10 @@ int process_maps_read(struct door *d, uint32_t pid, struct modules *m, uint32_t 
 			close(fd);
 		return rc;
 	}
+	uint64_t until_ns = clock_boottime_ns() + LOOK_NS;
 	struct image_lines lines = {.maps = f};
-	for (; count < PROFILE_MAPPINGS_MAX && (n = getline(&line, &room, f)) > 0;
+	for (; count < PROFILE_MAPPINGS_MAX && clock_boottime_ns() < until_ns &&
+	       (n = getline(&line, &room, f)) > 0;
 	     at += n) {
 		struct map_line l;
 		if (!map_line_parse(line, &l))

@@ -101,7 +101,9 @@ static struct known_process *learn_process(struct session *s, uint32_t pid)
 
 static void learn_due(struct session *s)
 {
-	for (int i = 0; i < TAKES_MAX; i++) {
+	uint64_t until_ns = clock_boottime_ns() + LOOK_MS * NSEC_PER_MSEC;
+
+	for (int i = 0; i < TAKES_MAX && clock_boottime_ns() < until_ns; i++) {
 		uint32_t pid = learn_queue_take(&s->queue, clock_boottime_ns());
 		if (!pid)
 			break;

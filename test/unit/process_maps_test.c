@@ -233,6 +233,47 @@ static void the_vdso_is_the_kernels_whatever_a_process_says(void **state)
 	assert_true((uint64_t)st.st_size + PAGE > size);
 }
 
+static void put_many(uint32_t pid, unsigned count)
+{
+	static char maps[1 << 20];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		len += (size_t)snprintf(maps + len, sizeof(maps) - len,
+					"%08" PRIx64 "-%08" PRIx64
+					" r-xp 00000000 00:31 %u    /mnt/%u\n",
+					MIB + i * PAGE, MIB + (i + 1) * PAGE, i + 1, i);
+	put_file(pid, "maps", maps, 0);
+	put_file(pid, "mem", "", MIB + count * PAGE);
+}
+
+static unsigned meanwhiles;
+
+static void count_meanwhile(void *arg)
+{
+	(void)arg;
+	meanwhiles++;
+}
+
+static void a_look_at_one_process_takes_its_time_from_no_other(void **state)
+{
+	enum { FILES = PROFILE_MAPPINGS_MAX };
+	struct err err;
+	int first, second;
+	(void)state;
+
+	make_process(71, ALICE);
+	put_many(71, FILES);
+	door.meanwhile = count_meanwhile;
+	meanwhiles = 0;
+	first = process_maps_read(&door, 71, &modules, NOW_S, found, &err);
+	assert_true(first > 0 && first < FILES);
+	/* samples of others have been taken in again and again */
+	assert_true(meanwhiles >= (unsigned)first);
+	second = process_maps_read(&door, 71, &modules, NOW_S, found, &err);
+	assert_true(second > first);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
 
 int main(void)
@@ -243,6 +284,7 @@ int main(void)
 		TEST(nobody_gets_names_from_another_users_closed_file),
 		TEST(all_copies_of_memory_together_are_bounded),
 		TEST(the_vdso_is_the_kernels_whatever_a_process_says),
+		TEST(a_look_at_one_process_takes_its_time_from_no_other),
 	};
 	return cmocka_run_group_tests_name("process_maps_test", tests, NULL, NULL);
 }
