@@ -56,6 +56,9 @@ int task_threads_once(struct task_threads *w);
  * False: a thread hangs; its memory is leaked. */
 bool task_threads_end(struct task_threads *w);
 
+/* Any 64 bits, for waits that nodes are not to have in step. */
+uint64_t courier_random(void);
+
 /* courier/flush.c: sends the spool's records by the task ship, for at most
  * options.flush_timeout, and prints what is left. */
 enum program_status courier_flush(struct courier *c, const struct task *ship);

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "courier/ship.h"
 #include "lib/clock.h"
@@ -190,15 +189,6 @@ static void tell_profiles(struct profiles *p)
 	courier_send(p->courier, &m.head, CHILD_SHIPPING, "profiles", 0, sizeof(m));
 }
 
-static uint64_t draw_random(void)
-{
-	uint64_t r = 0;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = clock_boottime_ns() * 2654435761u;
-	return r;
-}
-
 static int poll_profiles(void *state, struct err *err)
 {
 	struct profiles *p = state;
@@ -218,8 +208,9 @@ static int poll_profiles(void *state, struct err *err)
 	if (acked < 0 && log_repeat_due(&p->done_log, clock_boottime_ns()))
 		log_warn("profiles: %s: cannot be marked as sent", why.text);
 	p->failures = rc < 0 ? p->failures + 1 : 0;
-	p->wait_ms = rc < 0 ? ship_wait_ms(p->failures, p->retry_after_s, draw_random())
-			    : (sent ? 1 : LOOK_MS);
+	p->wait_ms =
+		rc < 0 ? ship_wait_ms(p->failures, p->retry_after_s, courier_random())
+		       : (sent ? 1 : LOOK_MS);
 	tell_profiles(p);
 	return rc;
 }

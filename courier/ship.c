@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "lib/clock.h"
 
@@ -197,15 +196,6 @@ static int drain_spool(struct ship *t, struct ship_spool *s, struct err *err)
 	return rc;
 }
 
-static uint64_t random_u64(void)
-{
-	uint64_t r = 0;
-
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
-		r = clock_boottime_ns() * 2654435761u;
-	return r;
-}
-
 /* Sends metrics to ceemsd; without it, logs them from time to time. */
 static void tell_shipping(struct ship *t)
 {
@@ -249,8 +239,9 @@ static int ship_poll(void *state, struct err *err)
 	for (size_t i = 0; i < t->spool_count && rc == 0; i++)
 		rc = drain_spool(t, &t->spools[i], err);
 	t->failures = rc < 0 ? t->failures + 1 : 0;
-	t->wait_ms = rc < 0 ? ship_wait_ms(t->failures, t->retry_after_s, random_u64())
-			    : LOOK_MS;
+	t->wait_ms =
+		rc < 0 ? ship_wait_ms(t->failures, t->retry_after_s, courier_random())
+		       : LOOK_MS;
 	tell_shipping(t);
 	return rc;
 }

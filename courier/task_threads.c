@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "courier/courier.h"
 #include "lib/clock.h"
@@ -31,6 +32,15 @@ struct task_threads {
 	struct task_thread *seats;
 	size_t count;
 };
+
+uint64_t courier_random(void)
+{
+	uint64_t r = 0;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = clock_boottime_ns() * 2654435761u;
+	return r;
+}
 
 static void say_task_result(struct task_thread *t, int rc, const struct err *err,
 			    uint64_t wait_ms)
