@@ -4,6 +4,7 @@
 libbase_SRCS += lib/records/child_msg.c
 libbase_SRCS += lib/records/claim.c
 libbase_SRCS += lib/records/counts_page.c
+libbase_SRCS += lib/records/debug_file.c
 libbase_SRCS += lib/records/energy_page.c
 libbase_SRCS += lib/records/energy_page_writer.c
 libbase_SRCS += lib/records/hardware_raw.c
