@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef HAVE_LZMA
 #include <lzma.h>
@@ -21,7 +22,7 @@
 
 #define SYMBOLS_MAX (1u << 20)
 #define EMBEDDED_BYTES_MAX (16ul << 20)
-enum { BUILD_ID_MIN = 8, BUILD_ID_MAX = 64, NAME_BYTES_MAX = 1024 };
+enum { NAME_BYTES_MAX = 1024 };
 
 static Elf_Scn *find_section(Elf *elf, const char *wanted)
 {
@@ -89,42 +90,61 @@ static void add_embedded(struct file_names *n)
 /* ---- the separate file with what was stripped --------------------------------------
  */
 
-static bool is_of_build(Elf *elf, const void *id, ssize_t len)
+static bool read_build_id(Elf *elf, struct build_id *ret)
 {
-	const void *own = NULL;
+	const void *bytes = NULL;
+	ssize_t len = elf ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
 
-	return elf && dwelf_elf_gnu_build_id(elf, &own) == len &&
-	       memcmp(own, id, (size_t)len) == 0;
+	*ret = (struct build_id){.len = 0};
+	if (len < BUILD_ID_MIN || len > BUILD_ID_MAX)
+		return false;
+	memcpy(ret->bytes, bytes, (size_t)len);
+	ret->len = (uint32_t)len;
+	return true;
 }
 
-static void open_debug_file(struct file_names *n, const char *root)
+static bool open_debug_file(struct file_names *n, const char *root)
 {
-	const void *id = NULL;
-	char path[PATH_MAX];
-	char hex[2 * BUILD_ID_MAX + 1];
-	ssize_t len = dwelf_elf_gnu_build_id(n->elf, &id);
+	char name[DEBUG_FILE_PATH_BYTES], path[PATH_MAX];
+	struct build_id own;
 
-	if (len < BUILD_ID_MIN || len > BUILD_ID_MAX)
-		return;
-	for (ssize_t i = 0; i < len; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)id)[i]);
-	int room = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", root, hex,
-			    hex + 2);
+	if (!n->id.len || !root)
+		return false;
+	debug_file_path(&n->id, name);
+	int room = snprintf(path, sizeof(path), "%s/%s", root, name);
 	if (room >= (int)sizeof(path))
-		return;
+		return false;
 	n->debug_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	n->debug =
 		n->debug_fd < 0 ? NULL : elf_begin(n->debug_fd, ELF_C_READ_MMAP, NULL);
-	if (!is_of_build(n->debug, id, len)) {
-		(void)elf_end(n->debug);
-		n->debug = NULL;
-	}
+	if (read_build_id(n->debug, &own) && own.len == n->id.len &&
+	    memcmp(own.bytes, n->id.bytes, own.len) == 0)
+		return true;
+	(void)elf_end(n->debug);
+	n->debug = NULL;
+	if (n->debug_fd >= 0)
+		close(n->debug_fd);
+	n->debug_fd = -1;
+	return false;
+}
+
+/* What is asked of a server is told to it: a program that has its symbols misses too
+ * little for that. */
+static void find_debug_file(struct file_names *n, const char *root, const char *fetched,
+			    bool stripped)
+{
+	(void)read_build_id(n->elf, &n->id);
+	if (open_debug_file(n, root) || !stripped || !n->id.len)
+		return;
+	n->debug_file = open_debug_file(n, fetched) ? READER_DEBUG_FETCHED
+						    : READER_DEBUG_MISSING;
 }
 
 /* ---- all ---------------------------------------------------------------------------
  */
 
-void file_names_open(int fd, const char *debug_root, struct file_names *ret)
+void file_names_open(int fd, const char *debug_root, const char *fetched,
+		     struct file_names *ret)
 {
 	*ret = (struct file_names){.debug_fd = -1};
 	(void)elf_version(EV_CURRENT);
@@ -134,7 +154,7 @@ void file_names_open(int fd, const char *debug_root, struct file_names *ret)
 	bool dwarf = find_section(ret->elf, ".debug_info") != NULL;
 	int whole = symbols_add(&ret->symbols, ret->elf, SHT_SYMTAB, SYMBOLS_MAX);
 	if (!dwarf || whole <= 0)
-		open_debug_file(ret, debug_root);
+		find_debug_file(ret, debug_root, fetched, whole <= 0);
 	if (whole <= 0) {
 		/* of several names for one function the first is taken */
 		if (ret->debug)

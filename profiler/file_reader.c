@@ -31,6 +31,7 @@
 
 struct file_reader {
 	int fd;
+	const struct reader_setup *setup;
 	struct file_names names;
 	bool named;
 	struct perf_map map;
@@ -123,17 +124,32 @@ static int answer_table(int socket, const struct file_reader *r,
 	return rc;
 }
 
-static int answer_names(int socket, struct file_reader *r, uint64_t address)
+static void open_names(struct file_reader *r, bool local)
+{
+	const char *fetched = r->setup->debug_folder;
+
+	if (r->named)
+		return;
+	r->named = true;
+	file_names_open(r->fd, DEBUG_ROOT, local || !*fetched ? NULL : fetched,
+			&r->names);
+}
+
+static int answer_names(int socket, struct file_reader *r, uint64_t address, bool local)
 {
 	struct reader_names a = {.count = 0};
 
-	if (!r->named) {
-		r->named = true;
-		file_names_open(r->fd, DEBUG_ROOT, &r->names);
-	}
+	open_names(r, local);
 	file_names_find(&r->names, address, &a);
 	return fd_pass_send(socket, &a, offsetof(struct reader_names, text) + a.len,
 			    NULL, 0, 0);
+}
+
+static int answer_debug(int socket, struct file_reader *r)
+{
+	open_names(r, false);
+	const struct reader_debug a = {.file = r->names.debug_file, .id = r->names.id};
+	return fd_pass_send(socket, &a, sizeof(a), NULL, 0, 0);
 }
 
 static int answer_jit_name(int socket, struct file_reader *r, uint64_t address)
@@ -156,7 +172,7 @@ static int answer_jit_name(int socket, struct file_reader *r, uint64_t address)
 void file_reader_main(int socket, const void *arg)
 {
 	const struct reader_setup *setup = arg;
-	struct file_reader r = {.fd = -1, .names.debug_fd = -1};
+	struct file_reader r = {.fd = -1, .setup = setup, .names.debug_fd = -1};
 	struct reader_request q;
 	int fds[FD_PASS_MAX];
 	unsigned count = 0;
@@ -176,8 +192,11 @@ void file_reader_main(int socket, const void *arg)
 		int rc = -EINVAL;
 		if (q.ask == READER_TABLE)
 			rc = answer_table(socket, &r, &q);
-		else if (q.ask == READER_NAMES)
-			rc = answer_names(socket, &r, q.address);
+		else if (q.ask == READER_NAMES || q.ask == READER_LOCAL_NAMES)
+			rc = answer_names(socket, &r, q.address,
+					  q.ask == READER_LOCAL_NAMES);
+		else if (q.ask == READER_DEBUG)
+			rc = answer_debug(socket, &r);
 		else if (q.ask == READER_JIT)
 			rc = answer_jit_name(socket, &r, q.address);
 		if (rc < 0)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -286,6 +287,39 @@ int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 	return ask_names(r, fd, uid, READER_NAMES, address, ret);
 }
 
+int reader_read_local_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
+			    struct reader_names *ret)
+{
+	return ask_names(r, fd, uid, READER_LOCAL_NAMES, address, ret);
+}
+
+static bool is_debug_good(const struct reader_debug *a)
+{
+	return a->file == READER_DEBUG_NEEDLESS ||
+	       (a->file < READER_DEBUG_FILES && a->id.len >= BUILD_ID_MIN &&
+		a->id.len <= BUILD_ID_MAX);
+}
+
+int reader_read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debug *ret)
+{
+	const struct reader_request q = {.ask = READER_DEBUG};
+	struct reader_debug a;
+	struct reader_child *c = NULL;
+
+	if (must_wait(r, uid))
+		return -EBUSY;
+	int rc = ask_reader(r, fd, uid, &q, &c);
+	if (rc < 0)
+		return rc;
+	ssize_t n = await_answer(r, c, &a, sizeof(a), end_of_request());
+	if (n >= 0 && (n != sizeof(a) || !is_debug_good(&a)))
+		n = -EPROTO;
+	if (n < 0)
+		return lose_child(r, c, uid, (int)n);
+	*ret = a;
+	return 0;
+}
+
 int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t address,
 			 struct reader_names *ret)
 {
@@ -296,7 +330,7 @@ int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t addres
 
 /* ---- all ------------------------------------------------------------------------- */
 
-int reader_start(struct reader **ret, struct err *err)
+int reader_start(const char *debug_folder, struct reader **ret, struct err *err)
 {
 	static fork_child *const mains[] = {
 		[CHILD_FILE_READER] = file_reader_main,
@@ -306,6 +340,10 @@ int reader_start(struct reader **ret, struct err *err)
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");
 	int rc = privileges_choose("", true, &r->setup.user, err);
+	int n = snprintf(r->setup.debug_folder, sizeof(r->setup.debug_folder), "%s",
+			 debug_folder);
+	if (rc == 0 && n >= (int)sizeof(r->setup.debug_folder))
+		rc = err_set(err, -ENAMETOOLONG, "%s: path too long", debug_folder);
 	if (rc == 0)
 		rc = fork_server_start(mains, sizeof(mains) / sizeof(mains[0]),
 				       &r->setup, &r->forks, err);

@@ -20,8 +20,9 @@ struct reader_counts {
 	uint64_t refused;    /* requests not made: the user has to wait */
 };
 
-/* Forks: before threads, sockets and maps. */
-int reader_start(struct reader **ret, struct err *err);
+/* Forks: before threads, sockets and maps. debug_folder: with debug files that were
+ * fetched (lib/records/debug_file.h); "": none. */
+int reader_start(const char *debug_folder, struct reader **ret, struct err *err);
 void reader_end(struct reader *r); /* accepts NULL */
 struct reader_counts reader_get_counts(const struct reader *r);
 
@@ -38,7 +39,14 @@ int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
  * errors. */
 int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
 		      struct reader_names *ret);
-/* The same of a perf map (perf_map.h). -EBUSY: the user has to wait. */
+/* The same without a debug file that was fetched, by a child that has read nothing of
+ * the file yet */
+int reader_read_local_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
+			    struct reader_names *ret);
+/* Whether a debug file is missing, and for which build id. -EBUSY: the user has to
+ * wait. */
+int reader_read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debug *ret);
+/* The names of an address of a perf map (perf_map.h). -EBUSY: the user has to wait. */
 int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t address,
 			 struct reader_names *ret);
 /* To be called before the descriptor is closed: a child that has the file ends. */

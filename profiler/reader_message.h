@@ -2,9 +2,11 @@
 #ifndef CEEMS_PROFILER_READER_MESSAGE_H
 #define CEEMS_PROFILER_READER_MESSAGE_H
 
+#include <limits.h>
 #include <stdint.h>
 
 #include "lib/privileges.h"
+#include "lib/records/debug_file.h"
 #include "lib/records/profile_sample.h"
 #include "profiler/elf_file.h"
 #include "profiler/unwind_row.h"
@@ -15,19 +17,22 @@
 
 /* What a child is told at its start */
 struct reader_setup {
-	struct privileges user; /* whom it becomes */
+	struct privileges user;      /* whom it becomes */
+	char debug_folder[PATH_MAX]; /* with debug files that were fetched; "": none */
 };
 
 enum reader_ask {
-	READER_TABLE, /* its segments and rows */
-	READER_NAMES, /* of an address */
-	READER_JIT    /* likewise, of a perf map */
+	READER_TABLE,       /* its segments and rows */
+	READER_NAMES,       /* of an address */
+	READER_LOCAL_NAMES, /* without a debug file that was fetched */
+	READER_DEBUG,       /* whether it lacks one */
+	READER_JIT          /* names of an address, of a perf map */
 };
 
 struct reader_request {
 	uint32_t ask;       /* enum reader_ask */
 	uint32_t rows_most; /* READER_TABLE */
-	uint64_t address;   /* READER_NAMES */
+	uint64_t address;   /* of names */
 };
 
 /* The rows follow, READER_ROWS_MAX a message. */
@@ -39,6 +44,18 @@ struct reader_table {
 	int32_t python_status; /* 0: python holds; -EOPNOTSUPP: only its version */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	struct profile_python python;
+};
+
+enum reader_debug_file {
+	READER_DEBUG_NEEDLESS, /* it has its symbols, no build id, or a local one */
+	READER_DEBUG_MISSING,
+	READER_DEBUG_FETCHED,
+	READER_DEBUG_FILES
+};
+
+struct reader_debug {
+	uint32_t file;      /* enum reader_debug_file */
+	struct build_id id; /* of one that is missing or was fetched */
 };
 
 enum { READER_ROWS_MAX = 4096, READER_NAMES_MAX = 32, READER_TEXT_BYTES = 16384 };

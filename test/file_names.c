@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* file_names FILE [DEBUG-ROOT]: names of the functions at the addresses (hexadecimal)
- * that come on stdin, one line each, the innermost first, separated by " < ". */
+/* file_names FILE [DEBUG-ROOT [FETCHED]]: names of the functions at the addresses
+ * (hexadecimal) that come on stdin, one line each, the innermost first, separated by
+ * " < ". */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ int main(int argc, char *argv[])
 		perror(argc < 2 ? "file_names FILE" : argv[1]);
 		return 1;
 	}
-	file_names_open(fd, argc > 2 ? argv[2] : "/usr/lib/debug", &n);
+	file_names_open(fd, argc > 2 ? argv[2] : "/usr/lib/debug",
+			argc > 3 ? argv[3] : NULL, &n);
 	while (fgets(line, sizeof(line), stdin)) {
 		struct reader_names a;
 		file_names_find(&n, strtoull(line, NULL, 16), &a);

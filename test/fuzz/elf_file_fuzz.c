@@ -38,7 +38,7 @@ static void check_names(int fd)
 	struct file_names n;
 	struct reader_names names;
 
-	file_names_open(fd, "/none", &n);
+	file_names_open(fd, "/none", NULL, &n);
 	for (size_t i = 0; i < n.symbols.count && i < MOST; i++) {
 		uint32_t ends = 0;
 		file_names_find(&n, n.symbols.all[i].address, &names);

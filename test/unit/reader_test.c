@@ -89,7 +89,7 @@ static struct reader *start_reader(void)
 	struct reader *r = NULL;
 	struct err err = {""};
 
-	assert_int_equal(reader_start(&r, &err), 0);
+	assert_int_equal(reader_start("", &r, &err), 0);
 	return r;
 }
 
