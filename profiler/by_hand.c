@@ -211,6 +211,7 @@ static int start_session(struct hand *h, struct err *err)
 	const struct session_config c = {
 		.door = &h->door,
 		.reader = h->reader,
+		.debug_folder = "",
 		.room = serve_room(h->options->memory_bytes, h->options->off_cpu),
 		.on_stack = count_stack,
 		.arg = h,

@@ -46,7 +46,7 @@ static enum program_status run_profiler(const struct options *o)
 	struct err err = {""};
 	enum program_status status = PROGRAM_CANNOT;
 
-	if (reader_start("", &reader, &err) < 0)
+	if (reader_start(o->debug_folder, &reader, &err) < 0)
 		log_error("%s", err.text);
 	else
 		status = o->link_fd ? serve_daemon(o, reader) : by_hand_run(o, reader);

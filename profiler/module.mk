@@ -12,6 +12,7 @@ libprofiler_USES := libdw libelf $(if $(HAVE_LZMA),liblzma)
 libprofiler_NEEDS := $(if $(HAVE_IBERTY),-liberty)
 libprofiler_SRCS += profiler/blocked.c
 libprofiler_SRCS += profiler/by_hand.c
+libprofiler_SRCS += profiler/debug_files.c
 libprofiler_SRCS += profiler/door.c
 libprofiler_SRCS += profiler/dynamic_symbols.c
 libprofiler_SRCS += profiler/elf_file.c

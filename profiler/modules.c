@@ -33,7 +33,8 @@ void modules_free(struct modules *m)
 	name_cache_free(&m->names);
 	python_codes_free(&m->codes);
 	jit_maps_free(&m->jit, m->reader);
-	*m = (struct modules){.reader = m->reader, .kernel = m->kernel};
+	*m = (struct modules){
+		.reader = m->reader, .fetches = m->fetches, .kernel = m->kernel};
 }
 
 void modules_forget_rows(struct modules *m)
@@ -286,6 +287,19 @@ int modules_add(struct modules *m, int fd, const struct profile_file *file,
 	return index;
 }
 
+static int read_names(struct modules *m, struct module *o, uint64_t address,
+		      struct reader_names *ret)
+{
+	int rc = o->debug.refused
+			 ? reader_read_local_names(m->reader, o->fd, o->uid, address,
+						   ret)
+			 : reader_read_names(m->reader, o->fd, o->uid, address, ret);
+
+	if (rc < 0 && rc != -EAGAIN && m->fetches && debug_files_give_up(&o->debug))
+		rc = reader_read_local_names(m->reader, o->fd, o->uid, address, ret);
+	return rc;
+}
+
 uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address,
 			    struct name_list *ret)
 {
@@ -296,7 +310,7 @@ uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address
 	if (name_cache_find(&m->names, module, address, ret) || o->no_names ||
 	    o->fd < 0)
 		return ret->count;
-	int rc = reader_read_names(m->reader, o->fd, o->uid, address, &names);
+	int rc = read_names(m, o, address, &names);
 	o->no_names = rc < 0 && rc != -EAGAIN;
 	if (rc == 0 && name_cache_add(&m->names, module, address, &names) == 0)
 		(void)name_cache_find(&m->names, module, address, ret);

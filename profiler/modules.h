@@ -9,6 +9,7 @@
 #include "lib/err.h"
 #include "lib/records/profile_request.h"
 #include "lib/records/profile_sample.h"
+#include "profiler/debug_files.h"
 #include "profiler/jit_maps.h"
 #include "profiler/kernel_names.h"
 #include "profiler/name_cache.h"
@@ -39,11 +40,14 @@ struct module {
 	int segment_count; /* 0: it could not be read */
 	uint32_t uid;      /* whose process it was last opened for */
 	bool no_names;     /* whoever looked for them was lost */
-	uint32_t copies;   /* of an image: how often it was made */
+	bool sampled;      /* it was in a stack */
+	struct module_debug debug;
+	uint32_t copies; /* of an image: how often it was made */
 };
 
 struct modules {
 	struct reader *reader; /* not owned */
+	bool fetches;          /* debug files (debug_files.h) */
 	struct module *all;
 	uint32_t count;
 	/* the kernel program's arrays, not owned */

@@ -36,6 +36,9 @@ const struct conf_opt profiler_options[] = {
 	ROW("profiles.spool", CONF_STRING, profiles_spool, "",
 	    "As ceemsd's child: the folder that profiles are written to, from which "
 	    "ceems-courier sends them."),
+	ROW("debuginfod.folder", CONF_STRING, debug_folder, "",
+	    "Folder with debug files that ceems-courier fetched. As ceemsd's child: "
+	    "those that are missing are asked for there. Empty: none."),
 	ROW("hot.page", CONF_STRING, hot_page, "",
 	    "As ceemsd's child: the file that functions are written to of steps that "
 	    "asked for a report.",

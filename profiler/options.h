@@ -21,6 +21,7 @@ struct options {
 	uint64_t link_fd, opener_fd; /* 0: not ceemsd's child */
 	uint64_t interval_ms, memory_bytes;
 	char *hot_page, *profiles_spool, *cluster, *hostname, *path_cgroupfs;
+	char *debug_folder;
 };
 
 extern const struct conf_opt profiler_options[];

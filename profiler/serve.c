@@ -233,6 +233,8 @@ static void say_counts(struct server *s)
 	m.unwritten = s->output.lost;
 	m.told = s->told;
 	m.openers = door_deaths(&s->door);
+	m.debug_wanted = c.debug_wanted;
+	m.debug_refused = c.debug_refused;
 	m.memory_bytes = c.table_bytes + c.module_bytes + s->steps.bytes;
 	child_msg_head(&m.head, CHILD_PROFILE, "profiler", 0, sizeof(m));
 	(void)send(s->link, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -252,6 +254,7 @@ static void finish_due(struct server *s)
 
 	while ((p = step_profiles_due(&s->steps, clock_boottime_ns()))) {
 		ended = ended || p->ended;
+		session_look_for_debug_files(s->session);
 		finish_step(s, p);
 	}
 	if (ended) {
@@ -321,6 +324,7 @@ enum program_status serve_daemon(const struct options *o, struct reader *reader)
 	const struct session_config c = {
 		.door = s ? &s->door : NULL,
 		.reader = reader,
+		.debug_folder = o->debug_folder,
 		.room = serve_room(o->memory_bytes, o->off_cpu),
 		.on_stack = keep_stack,
 		.arg = s,

@@ -38,6 +38,7 @@ struct session {
 	struct modules modules;
 	struct learn_queue queue;
 	struct blocked blocked;
+	struct debug_files debug;
 	uint64_t lost_events; /* until now */
 	struct session_counts counts;
 	struct session_stack stack;
@@ -169,6 +170,7 @@ static uint64_t frame_of(struct session *s, const struct known_process *k,
 				: FRAME(FRAME_JIT, (uint32_t)name);
 	}
 	s->modules.all[m->module].seen_s = s->now_s;
+	s->modules.all[m->module].sampled = true;
 	return FRAME(m->module, (call ? pc - 1 : pc) - m->base);
 }
 
@@ -480,6 +482,8 @@ int session_new(const struct session_config *c, struct session **ret, struct err
 		return err_set(err, -ENOMEM, "out of memory");
 	s->config = *c;
 	s->modules.reader = c->reader;
+	s->modules.fetches = *c->debug_folder != '\0';
+	s->debug.folder = c->debug_folder;
 	reader_set_meanwhile(c->reader, keep_samples, s);
 	c->door->meanwhile = keep_samples;
 	c->door->meanwhile_arg = s;
@@ -512,8 +516,14 @@ void session_work(struct session *s)
 		return;
 	(void)sample_ring_take(&s->ring, take_record, s);
 	learn_due(s);
+	debug_files_look(&s->debug, &s->modules, s->now_s, false);
 	if (s->idle_ns && clock_boottime_ns() > s->idle_ns + LINGER_S * NSEC_PER_SEC)
 		stop_watching(s, false);
+}
+
+void session_look_for_debug_files(struct session *s)
+{
+	debug_files_look(&s->debug, &s->modules, s->now_s, true);
 }
 
 void session_look_at(struct session *s, uint32_t pid)
@@ -557,6 +567,8 @@ void session_get_counts(const struct session *s, struct session_counts *ret)
 	ret->modules = s->modules.count;
 	ret->hz = s->hz;
 	ret->blocked_lost = s->blocked.lost;
+	ret->debug_wanted = s->debug.wanted;
+	ret->debug_refused = s->debug.refused;
 	if (s->fds[0] < 0)
 		return;
 	ret->lost += __atomic_load_n(&s->tables.control->lost, __ATOMIC_RELAXED);
@@ -572,5 +584,6 @@ void session_free(struct session *s)
 	reader_set_meanwhile(s->config.reader, NULL, NULL);
 	s->config.door->meanwhile = NULL;
 	unload_program(s, false);
+	debug_files_close(&s->debug);
 	free(s);
 }

@@ -42,6 +42,7 @@ struct session_stack {
 struct session_config {
 	struct door *door; /* borrowed, as the next one */
 	struct reader *reader;
+	const char *debug_folder; /* to ask for debug files (debug_files.h); "": none */
 	struct profile_room room;
 	void (*on_stack)(void *arg, const struct session_stack *stack);
 	void *arg;
@@ -57,6 +58,7 @@ struct session_counts {
 	uint64_t without_rows;
 	uint64_t blocked,
 		blocked_lost; /* blocked stacks taken; not, or without an end */
+	uint64_t debug_wanted, debug_refused; /* debug_files.h */
 	uint64_t table_bytes, module_bytes;
 	uint32_t processes, modules, hz;
 };
@@ -75,6 +77,9 @@ int session_fd(const struct session *s);
 int session_wait_ms(const struct session *s);
 /* Takes all samples that have come, and looks at processes. */
 void session_work(struct session *s);
+/* Before a profile gets its names: debug files that came are read, and it is found out
+ * which are missing. */
+void session_look_for_debug_files(struct session *s);
 /* A process that has been there all along is looked at soon. */
 void session_look_at(struct session *s, uint32_t pid);
 /* Tells of threads of a group that are blocked now the time so far; ended: none of them

@@ -51,6 +51,10 @@ static const struct prom_family profiler_profiles = {
 	"Profiles that were written, one for each "
 	"step and interval with samples, since "
 	"ceems-profiler started"};
+static const struct prom_family profiler_debug = {
+	"ceems_profiler_debug_files_total", PROM_COUNTER,
+	"Debug files that ceems-courier was asked for, or was not, since one user's "
+	"programs missed too many, since ceems-profiler started"};
 static const struct prom_family profiler_memory = {
 	"ceems_profiler_memory_bytes", PROM_GAUGE,
 	"Memory of its tables, the kernel's among them, and stacks"};
@@ -83,6 +87,13 @@ static void put_samples(struct profiler_sink *to, const char *stack, uint64_t v)
 	prom_put_u64(to->out, to->labels, 2, v);
 }
 
+static void put_debug_wants(struct profiler_sink *to, const char *result, uint64_t v)
+{
+	to->labels[1] = (struct prom_label){"result", result};
+	prom_family(to->out, &profiler_debug);
+	prom_put_u64(to->out, to->labels, 2, v);
+}
+
 static void put_profile_counts(struct profiler_sink *to, const struct child_profile *m)
 {
 	put_profiler_value(to, &profiler_steps, m->steps);
@@ -96,6 +107,8 @@ static void put_profile_counts(struct profiler_sink *to, const struct child_prof
 	put_profiler_value(to, &profiler_coarse, m->coarse);
 	put_profiler_value(to, &profiler_evictions, m->evictions);
 	put_profiler_value(to, &profiler_profiles, m->profiles);
+	put_debug_wants(to, "asked", m->debug_wanted);
+	put_debug_wants(to, "refused", m->debug_refused);
 	put_profiler_value(to, &profiler_memory, m->memory_bytes);
 }
 

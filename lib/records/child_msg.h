@@ -108,11 +108,13 @@ struct child_profile {
 	uint64_t coarse;    /* profiles that lost detail for want of room */
 	uint64_t evictions; /* files and processes that made place for others */
 	uint64_t profiles, unwritten;
-	uint64_t memory_bytes; /* of tables and stacks */
-	uint64_t told;         /* serial of the last profile_step that is in force */
-	uint64_t openers;      /* how often its opener was started again */
-	uint64_t blocked;      /* stacks of threads that blocked */
-	uint64_t blocked_lost; /* of which it is not known for how long */
+	uint64_t memory_bytes;  /* of tables and stacks */
+	uint64_t told;          /* serial of the last profile_step that is in force */
+	uint64_t openers;       /* how often its opener was started again */
+	uint64_t blocked;       /* stacks of threads that blocked */
+	uint64_t blocked_lost;  /* of which it is not known for how long */
+	uint64_t debug_wanted;  /* debug files that were asked for */
+	uint64_t debug_refused; /* that were not, being too many of one user */
 };
 
 /* What struct emission_factor is in the program */
@@ -359,7 +361,7 @@ _Static_assert(sizeof(struct child_head) == 40, "layout");
 _Static_assert(sizeof(struct child_hello) == 80, "layout");
 _Static_assert(sizeof(struct child_health) == 312, "layout");
 _Static_assert(sizeof(struct child_shipping) == 112, "layout");
-_Static_assert(sizeof(struct child_profile) == 168, "layout");
+_Static_assert(sizeof(struct child_profile) == 184, "layout");
 _Static_assert(sizeof(struct child_channel) == 136, "layout");
 _Static_assert(sizeof(struct child_snapshot) == 56, "layout");
 _Static_assert(sizeof(struct child_snapshot) +

@@ -61,6 +61,8 @@ static void what_it_samples_and_takes_is_the_golden_scrape(void **state)
 				      .coarse = 1,
 				      .evictions = 6,
 				      .profiles = 240,
+				      .debug_wanted = 12,
+				      .debug_refused = 3,
 				      .memory_bytes = 40123456};
 	child_msg_head(&said.head, CHILD_PROFILE, "profiler", 0, sizeof(said));
 	node_golden(&n, c, "test/golden/collector_profiler.prom");

@@ -690,6 +690,11 @@ TESTS += dynamic_symbols_test
 dynamic_symbols_test_LIBS := libprofiler libopener libhttp libconf libbase
 dynamic_symbols_test_PKGS := libbpf $(libprofiler_USES)
 dynamic_symbols_test_LDLIBS := $(libprofiler_NEEDS)
+TESTS += debug_files_test
+debug_files_test_LIBS := libprofiler libopener libhttp libconf libbase
+debug_files_test_PKGS := libbpf $(libprofiler_USES)
+debug_files_test_LDLIBS := $(libprofiler_NEEDS)
+debug_files_test_LDFLAGS := -Wl,--wrap=reader_read_debug,--wrap=reader_forget_file
 TESTS += learn_queue_test
 learn_queue_test_LIBS := libprofiler libopener libhttp libconf libbase
 learn_queue_test_PKGS := libbpf $(libprofiler_USES)
