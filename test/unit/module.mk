@@ -460,6 +460,10 @@ profile_push_test_LIBS := libhttp libbase
 profile_push_test_PKGS := libcurl $(if $(HAVE_JSON),json-c)
 endif
 ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
+TESTS += debug_cache_test
+debug_cache_test_LIBS := libcourier $(libcourier_NEEDS)
+debug_cache_test_PKGS := $(libcourier_USES)
+debug_cache_test_LDFLAGS := -Wl,--wrap=fstatvfs,--wrap=unlinkat
 TESTS += ship_test
 ship_test_LIBS := libcourier $(libcourier_NEEDS)
 ship_test_PKGS := $(libcourier_USES)
