@@ -9,6 +9,7 @@ libcourier_USES := libcurl json-c yaml-0.1 gnutls zlib $(if $(HAVE_MUNGE),munge)
 libcourier_PKGS := $(libcourier_USES)
 libcourier_CFLAGS := $(if $(HAVE_MUNGE),-DHAVE_MUNGE)
 libcourier_SRCS += courier/debug_cache.c
+libcourier_SRCS += courier/debuginfod.c
 libcourier_SRCS += courier/emissions.c
 libcourier_SRCS += courier/flush.c
 libcourier_SRCS += courier/link.c

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lib/debuginfod_options.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 #include "lib/ship_options.h"
@@ -67,6 +68,7 @@ const struct conf_opt courier_options[] = {
 	    "/var/spool/ceems/ceemsd."),
 	SHIP_OPTION_ROWS,
 	PROFILE_SHIP_OPTION_ROWS,
+	DEBUGINFOD_OPTION_ROWS,
 };
 const size_t courier_options_count =
 	sizeof(courier_options) / sizeof(courier_options[0]);

@@ -3,6 +3,7 @@
 #define CEEMS_COURIER_OPTIONS_H
 
 #include "lib/conf/conf.h"
+#include "lib/debuginfod_options.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 #include "lib/ship_options.h"
@@ -34,6 +35,7 @@ struct options {
 	char *reports_spool; /* ceemsd's, for flush */
 	SHIP_OPTION_MEMBERS;
 	PROFILE_SHIP_OPTION_MEMBERS;
+	DEBUGINFOD_OPTION_MEMBERS;
 };
 
 /* conf_load() for them; with --flush the file may be ceemsd's, whose other keys are

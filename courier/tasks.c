@@ -2,6 +2,7 @@
 /* The tasks of ceems-courier. One const struct task per file; its row here. */
 #include "courier/courier.h"
 
+extern const struct task task_debuginfod;
 extern const struct task task_emissions_emaps;
 extern const struct task task_emissions_file;
 extern const struct task task_emissions_rte;
@@ -12,6 +13,7 @@ extern const struct task task_ship;
 
 /* clang-format off */
 const struct task *const tasks[] = {
+	&task_debuginfod,
 	&task_emissions_emaps,
 	&task_emissions_file,
 	&task_emissions_rte,

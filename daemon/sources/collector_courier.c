@@ -48,6 +48,23 @@ static const struct prom_family profiles_failures = {
 	"Profiles that were not taken and will be sent again, since ceems-courier "
 	"started"};
 
+static const struct prom_family debug_files = {
+	"ceems_courier_debug_files_total", PROM_COUNTER,
+	"Debug files that were fetched, that no server had, or that were too long or "
+	"did "
+	"not fit, since ceems-courier started"};
+static const struct prom_family debug_requests = {
+	"ceems_courier_debug_file_requests_total", PROM_COUNTER,
+	"Requests to debuginfod servers since ceems-courier started"};
+static const struct prom_family debug_failures = {
+	"ceems_courier_debug_file_failures_total", PROM_COUNTER,
+	"Requests that a debuginfod server did not answer as one does, since "
+	"ceems-courier started"};
+static const struct prom_family debug_bytes = {
+	"ceems_courier_debug_file_received_bytes_total", PROM_COUNTER,
+	"Bytes of debug files that came, also of those that were not kept, since "
+	"ceems-courier started"};
+
 static int open_courier_collector(const struct env *env, void **ret_state,
 				  struct err *err)
 {
@@ -111,6 +128,23 @@ static void put_profiles(struct courier_sink *to, const struct child_shipping *m
 	put_courier_value(to, &profiles_waiting, m->waiting);
 }
 
+static void put_debug_count(struct courier_sink *to, const char *result, uint64_t v)
+{
+	to->labels[1] = (struct prom_label){"result", result};
+	prom_family(to->out, &debug_files);
+	prom_put_u64(to->out, to->labels, 2, v);
+}
+
+static void put_debug_files(struct courier_sink *to, const struct child_shipping *m)
+{
+	put_debug_count(to, "fetched", m->accepted);
+	put_debug_count(to, "absent", m->set_aside);
+	put_debug_count(to, "refused", m->refused);
+	put_courier_value(to, &debug_requests, m->posts);
+	put_courier_value(to, &debug_failures, m->failures);
+	put_courier_value(to, &debug_bytes, m->bytes);
+}
+
 static int collect_courier(void *state, struct prom *out, struct err *err)
 {
 	const struct env *env = state;
@@ -123,6 +157,9 @@ static int collect_courier(void *state, struct prom *out, struct err *err)
 		put_shipping(&to, &m, env->boottime_ns());
 	if (child_link_get(env->courier, CHILD_SHIPPING, "profiles", &m, sizeof(m)) > 0)
 		put_profiles(&to, &m);
+	if (child_link_get(env->courier, CHILD_SHIPPING, "debuginfod", &m, sizeof(m)) >
+	    0)
+		put_debug_files(&to, &m);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;
 }

@@ -8,7 +8,7 @@ extern const struct collector collector_courier;
 static const struct collector *const c = &collector_courier;
 
 /* What ceems-courier has said: nothing of it runs here. */
-static struct child_shipping said, profiles;
+static struct child_shipping said, profiles, debuginfod;
 static uint64_t starts;
 
 int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char *name,
@@ -18,8 +18,9 @@ int __wrap_child_link_get(struct child_link *l, enum child_kind kind, const char
 {
 	(void)l;
 	assert_int_equal(kind, CHILD_SHIPPING);
-	const struct child_shipping *m =
-		strcmp(name, "profiles") == 0 ? &profiles : &said;
+	const struct child_shipping *m = strcmp(name, "profiles") == 0     ? &profiles
+					 : strcmp(name, "debuginfod") == 0 ? &debuginfod
+									   : &said;
 	if (!m->head.bytes)
 		return -EAGAIN;
 	assert_true(size >= sizeof(*m));
@@ -45,6 +46,7 @@ static void begin(struct node *n)
 
 	memset(&said, 0, sizeof(said));
 	memset(&profiles, 0, sizeof(profiles));
+	memset(&debuginfod, 0, sizeof(debuginfod));
 	node_init(n, "test/fixture/redfish");
 	n->env.boottime_ns = boottime;
 	n->env.courier = (struct child_link *)&anything;
@@ -74,6 +76,14 @@ static void what_was_sent_is_the_golden_scrape(void **state)
 					   .failures = 4,
 					   .waiting = 7};
 	child_msg_head(&profiles.head, CHILD_SHIPPING, "profiles", 0, sizeof(profiles));
+	debuginfod = (struct child_shipping){.accepted = 31,
+					     .refused = 2,
+					     .set_aside = 18,
+					     .posts = 57,
+					     .failures = 6,
+					     .bytes = 45678901};
+	child_msg_head(&debuginfod.head, CHILD_SHIPPING, "debuginfod", 0,
+		       sizeof(debuginfod));
 	node_golden(&n, c, "test/golden/collector_courier.prom");
 	node_done(&n, c);
 }
