@@ -57,6 +57,11 @@ static const char *const shared[] = {
 	"profiles.token-file",
 	"profiles.ca-file",
 	"profiles.max-age",
+	"debuginfod.folder",
+	"debuginfod.max-bytes",
+	"debuginfod.max-file",
+	"debuginfod.timeout",
+	"debuginfod.ca-file",
 };
 
 static const struct conf_opt *find_courier_option(const char *name)
@@ -68,6 +73,11 @@ static const struct conf_opt *find_courier_option(const char *name)
 	return NULL;
 }
 
+bool courier_fetches_debug_files(const struct options *o)
+{
+	return o->debuginfod_urls.count && o->profiling_policy != PROFILING_DENY;
+}
+
 bool courier_wanted(const struct options *o)
 {
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
@@ -76,6 +86,8 @@ bool courier_wanted(const struct options *o)
 			return true;
 	}
 	if (o->aggregator_urls.count || (*o->profiles_spool && *o->profiles_url))
+		return true;
+	if (courier_fetches_debug_files(o))
 		return true;
 	/* tables need no courier */
 	for (size_t i = 0; o->collector_emissions && i < emission_providers_count;
@@ -165,6 +177,8 @@ int courier_args(const struct options *o, const char *bmc_address, const char *s
 	}
 	if (rc == 0)
 		rc = add_spool(o, spool, ret);
+	if (rc == 0 && courier_fetches_debug_files(o))
+		rc = add_list(ret, "debuginfod.url", &o->debuginfod_urls);
 	if (rc == 0 && *bmc_address && !*o->redfish_bmc_address) {
 		buf_printf(&address, "--collector.redfish.bmc-address=%s", bmc_address);
 		rc = add_courier_arg(ret, &address);
@@ -231,7 +245,8 @@ int courier_check(const struct options *o, struct err *err)
 
 	/* a collector without its file is off, which is allowed */
 	if (!courier_wanted(o) ||
-	    (!*o->redfish_config_file && !o->aggregator_urls.count))
+	    (!*o->redfish_config_file && !o->aggregator_urls.count &&
+	     !courier_fetches_debug_files(o)))
 		return 0;
 	courier_path(o, path, sizeof(path));
 	if (access(path, X_OK) < 0)

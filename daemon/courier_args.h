@@ -12,6 +12,9 @@ struct options;
 
 /* Whether an enabled collector needs the courier. */
 bool courier_wanted(const struct options *o);
+/* Whether debug files of profiled programs are: a server is named, and somebody may be
+ * profiled. */
+bool courier_fetches_debug_files(const struct options *o);
 /* The options that it shares with ceemsd, as --name=value; free with
  * conf_list_done(). bmc_address: of this node's BMC, used unless configured; "":
  * unknown. spool: the reports' folder. */

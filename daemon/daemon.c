@@ -469,6 +469,8 @@ static void open_profiler_link(struct daemon *d)
 		spool_make_folder(d->options.profiles_spool, uid, gid);
 	else
 		log_warn("profiler: no --profiles.spool: profiles go nowhere");
+	if (courier_fetches_debug_files(&d->options))
+		spool_make_folder(d->options.debuginfod_folder, uid, gid);
 	int rc = d->units ? profile_child_new(&d->options, d->env.hostname, uid, gid,
 					      &d->profile_opener, &d->profiler, &err)
 			  : err_set(&err, -ENODEV, "no unit table");

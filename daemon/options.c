@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/perf_kinds.h"
+#include "lib/debuginfod_options.h"
 #include "lib/emission_options.h"
 #include "lib/service_options.h"
 
@@ -180,6 +181,7 @@ const struct conf_opt options_table[] = {
 	    "Most that the spool may take; then the oldest windows are given up."),
 	SHIP_OPTION_ROWS,
 	PROFILE_SHIP_OPTION_ROWS,
+	DEBUGINFOD_OPTION_ROWS,
 
 	/* web */
 	WEB_OPTION_ROWS(":9010", "CEEMS_EXPORTER_WEB_LISTEN_ADDRESS",

@@ -7,6 +7,7 @@
 
 #include "lib/buf.h"
 #include "lib/conf/conf.h"
+#include "lib/debuginfod_options.h"
 #include "lib/emission_options.h"
 #include "lib/err.h"
 #include "lib/service_options.h"
@@ -90,6 +91,7 @@ struct options {
 	uint64_t reports_interval_ms, reports_max_bytes;
 	SHIP_OPTION_MEMBERS; /* the courier's */
 	PROFILE_SHIP_OPTION_MEMBERS;
+	DEBUGINFOD_OPTION_MEMBERS;
 
 	/* web */
 	WEB_OPTION_MEMBERS;

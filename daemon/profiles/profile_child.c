@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/courier_args.h"
 #include "daemon/options.h"
 #include "daemon/reports/cluster_name.h"
 #include "lib/cleanup.h"
@@ -116,6 +117,8 @@ static int fill_profiler_args(const struct options *o, const char *hostname,
 		   o->profiling_off_cpu == PROFILING_DENY ? "false" : "true");
 	buf_printf(&b, "--profiles.spool=%s\n--hot.page=%s\n", o->profiles_spool,
 		   hot_page);
+	if (courier_fetches_debug_files(o))
+		buf_printf(&b, "--debuginfod.folder=%s\n", o->debuginfod_folder);
 	if (buf_error(&b))
 		return buf_error(&b);
 	buf_putc(&b, '\0');

@@ -41,6 +41,7 @@ CHECKS += test/e2e/profiler_closed_files.sh
 CHECKS += test/e2e/profiler.sh
 CHECKS_MORE += test/e2e/amd_gpu.sh
 CHECKS_MORE += test/e2e/drm_clients.sh
+CHECKS_MORE += test/e2e/debuginfod.sh
 CHECKS += test/e2e/slurm_suspended.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/sandbox.sh

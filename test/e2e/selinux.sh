@@ -31,7 +31,7 @@ for t in 'conf', 'runtime', 'spool', 'db', 'exec':
     print(t, *sorted(str(a) for a in p.lookup_type('ceems_%s_t' % t).attributes() if str(a) in ('configfile', 'pidfile', 'spoolfile', 'non_security_file_type')))
 PY
 python3 rules.py >rules 2>&1 || /usr/bin/python3 rules.py >rules 2>&1
-matchpathcon -N /etc/ceems/ceemsd.d/50-setup.yaml /run/ceems/ring /var/spool/ceems/jobcomp/x /var/lib/ceems/aggregator /etc/passwd >files
+matchpathcon -N /etc/ceems/ceemsd.d/50-setup.yaml /run/ceems/ring /var/spool/ceems/jobcomp/x /var/cache/ceems/debug/x /var/lib/ceems/aggregator /etc/passwd >files
 END
 overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/log" 2>&1
 [ $? != 77 ] || { skip "it fits Debian's policy" "apt: $(grep -m1 '^E:' "$SCRATCH/apt")"; tap_done; }
@@ -39,7 +39,7 @@ is "it fits Debian's policy" "$(cat "$SCRATCH/linked.rc")" 0 || sed 's/^/# /' "$
 is "every service's program is entered by it" "$(grep -vc ceems_exec_t "$SCRATCH/programs") $(grep -v ceems_exec_t "$SCRATCH/programs")" "0 "
 ok "and there are some" [ "$(wc -l <"$SCRATCH/programs")" -gt 5 ]
 is "folders have labels by what they hold" "$(awk '{ print $1 ":" $2 }' "$SCRATCH/files" | cut -d: -f1,4 | xargs)" \
-	"/etc/ceems/ceemsd.d/50-setup.yaml:ceems_conf_t /run/ceems/ring:ceems_runtime_t /var/spool/ceems/jobcomp/x:ceems_spool_t /var/lib/ceems/aggregator:ceems_db_t /etc/passwd:etc_t"
+	"/etc/ceems/ceemsd.d/50-setup.yaml:ceems_conf_t /run/ceems/ring:ceems_runtime_t /var/spool/ceems/jobcomp/x:ceems_spool_t /var/cache/ceems/debug/x:ceems_spool_t /var/lib/ceems/aggregator:ceems_db_t /etc/passwd:etc_t"
 is "each installed file has a label, and plugins that of libraries" "$(awk '$2 !~ /_t:/ || $2 ~ /default_t|unlabeled_t/ { print $1 }' "$SCRATCH/installed") $(grep '[.]so' "$SCRATCH/installed" | grep -vc :lib_t:)" " 0"
 ok "and there are some" [ "$(wc -l <"$SCRATCH/installed")" -gt 100 ]
 is "a unit without new privileges enters its domain, which refuses nothing" "$(head -n 1 "$SCRATCH/rules")" "permissive nnp_transition nosuid_transition"
