@@ -88,7 +88,7 @@ int modules_find(const struct modules *m, const struct module_key *key, uint32_t
 		if (is_key(o, key) && is_for(o, uid) &&
 		    o->checked_s + CHECK_S > now_s &&
 		    (o->fd >= 0 || !o->segment_count) && !o->evicted &&
-		    !modules_is_unsettled(m, i))
+		    !(o->waits && o->uid != uid) && !modules_is_unsettled(m, i))
 			return (int)i;
 	}
 	return -ENOENT;
@@ -190,7 +190,7 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 	int rc = o->fd < 0 ? -EBADF : -E2BIG;
 
 	o->rows = m->told[index] = (struct profile_module){0};
-	o->evicted = false;
+	o->evicted = o->waits = false;
 	do {
 		if (rc == -EBADF)
 			break;
@@ -198,6 +198,7 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 				       &m->rows[gap.first], &table);
 		rc = rc == 0 ? table.rows_status : rc;
 	} while (rc == -E2BIG && make_larger_gap(m, &gap, now_s));
+	o->waits = rc == -EBUSY;
 	if (table.segment_count) {
 		memcpy(o->segments, table.segments, sizeof(o->segments));
 		o->segment_count = (int)table.segment_count;
@@ -244,15 +245,17 @@ static int renew_module(struct modules *m, int index, int *fd, uint32_t uid,
 			uint32_t now_s)
 {
 	struct module *o = &m->all[index];
+	bool closed = o->fd < 0, unread = o->evicted || o->waits;
 
 	o->checked_s = now_s;
 	o->copies++;
-	if (o->fd < 0) {
+	if (closed) {
 		o->fd = steal_fd(fd);
-		o->uid = uid;
 		o->no_names = false;
 	}
-	if (o->evicted)
+	if (closed || unread)
+		o->uid = uid;
+	if (unread)
 		place_rows(m, (uint32_t)index, now_s);
 	return index;
 }

@@ -38,7 +38,8 @@ struct module {
 	bool evicted; /* it had rows */
 	struct elf_segment segments[ELF_SEGMENTS_MAX];
 	int segment_count; /* 0: it could not be read */
-	uint32_t uid;      /* whose process it was last opened for */
+	uint32_t uid;      /* whose process it was last opened or read for */
+	bool waits;        /* that user has to wait: it has not been read */
 	bool no_names;     /* whoever looked for them was lost */
 	bool sampled;      /* it was in a stack */
 	struct module_debug debug;

@@ -2,6 +2,7 @@
 /* Processes as files in a folder, of files that their opener may not open. */
 #include "profiler/process_maps.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,10 +16,11 @@
 #include "opener/profile.h"
 #include "profiler/map_line.h"
 #include "profiler/process_image.h"
+#include "test/unit/readers.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
-enum { ALICE = 1001, BOB, NOBODY = 65534, ROWS = 1000, NOW_S = 1000 };
+enum { ALICE = 1001, BOB, NOBODY = 65534, ROWS = 100000, NOW_S = 1000 };
 #define PAGE UINT64_C(0x1000)
 #define MIB (UINT64_C(1) << 20)
 
@@ -247,6 +249,47 @@ static void put_many(uint32_t pid, unsigned count)
 	put_file(pid, "mem", "", MIB + count * PAGE);
 }
 
+/* Such a process of a file that opens, from its beginning on: the C library */
+static uint32_t look_at_library(uint32_t pid, uid_t uid)
+{
+	char path[2 * SCRATCH_PATH];
+	struct err err;
+	Dl_info info;
+
+	make_process(pid, uid);
+	(void)snprintf(path, sizeof(path), "%s/%u/map_files", dir, pid);
+	assert_int_equal(chmod(path, 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/%u/map_files/10000-11000", dir, pid);
+	assert_true(dladdr((void *)(uintptr_t)fopen, &info) != 0);
+	assert_int_equal(symlink(info.dli_fname, path), 0);
+	put_file(pid, "maps", "00010000-00011000 r-xp 00000000 00:31 12    /libc\n", 0);
+	assert_int_equal(process_maps_read(&door, pid, &modules, NOW_S, found, &err),
+			 1);
+	return found[0].module;
+}
+
+static void lose_reader_of(uid_t uid)
+{
+	auto_close int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct reader_names names;
+
+	assert_int_equal(reader_read_names(modules.reader, fd, uid, 0, &names), 0);
+	assert_int_equal(signal_readers(SIGKILL), 1);
+	assert_true(reader_read_names(modules.reader, fd, uid, 0, &names) < 0);
+}
+
+static void a_user_who_has_to_wait_makes_no_other_wait_for_rows(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	lose_reader_of(ALICE);
+	uint32_t module = look_at_library(71, ALICE);
+	assert_int_equal(told[module].count, 0);
+	assert_int_equal(look_at_library(72, BOB), module);
+	assert_true(told[module].count > 0);
+}
+
 static unsigned meanwhiles;
 
 static void count_meanwhile(void *arg)
@@ -285,6 +328,7 @@ int main(void)
 		TEST(all_copies_of_memory_together_are_bounded),
 		TEST(the_vdso_is_the_kernels_whatever_a_process_says),
 		TEST(a_look_at_one_process_takes_its_time_from_no_other),
+		TEST(a_user_who_has_to_wait_makes_no_other_wait_for_rows),
 	};
 	return cmocka_run_group_tests_name("process_maps_test", tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "test/unit/readers.h"
 #include "test/unit/unit.h"
 
 #define ROWS 200000u
@@ -55,33 +56,6 @@ static void expect_names(struct reader *r, uint32_t uid)
 	assert_int_equal(names.count, 1);
 	assert_string_equal(names.text, "reader_test_marker");
 	reader_forget_file(r, fd);
-}
-
-/* Sends a signal to each child that reads a file. Returns how many. */
-static int signal_readers(int signal)
-{
-	auto_closedir DIR *d = opendir("/proc");
-	struct dirent *e;
-	int count = 0;
-
-	while ((e = readdir(d))) {
-		char path[300], text[512];
-		int parent = 0, above = 0;
-		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (pid <= 0)
-			continue;
-		(void)snprintf(path, sizeof(path), "%d/stat", pid);
-		if (fs_read_at(dirfd(d), path, text, sizeof(text), NULL) <= 0 ||
-		    !strstr(text, "(ceems-prof-read)"))
-			continue;
-		parent = (int)strtol(strrchr(text, ')') + 4, NULL, 10);
-		(void)snprintf(path, sizeof(path), "%d/stat", parent);
-		if (fs_read_at(dirfd(d), path, text, sizeof(text), NULL) > 0)
-			above = (int)strtol(strrchr(text, ')') + 4, NULL, 10);
-		if (above == getpid())
-			count += kill(pid, signal) == 0;
-	}
-	return count;
 }
 
 static struct reader *start_reader(void)
