@@ -57,7 +57,7 @@ static int start(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair),
 			 0);
 	modules = (struct modules){.rows = rows, .row_room = ROWS, .told = told};
-	assert_int_equal(reader_start(&modules.reader, &err), 0);
+	assert_int_equal(reader_start("", &modules.reader, &err), 0);
 	opener = fork();
 	if (opener == 0) {
 		close(pair[0]);
