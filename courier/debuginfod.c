@@ -14,6 +14,7 @@
 #include "lib/http/client.h"
 #include "lib/http/client_url.h"
 #include "lib/log.h"
+#include "lib/records/spool.h"
 
 #define LOOK_MS 1000u
 #define RECORDS_MAX 1024u /* of one poll */

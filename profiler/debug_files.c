@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "lib/clock.h"
+#include "lib/records/spool.h"
 #include "profiler/modules.h"
 
 #define LOOK_S 2u
@@ -43,6 +44,7 @@ static int queue_news(struct debug_files *d, enum debug_file_news news,
 {
 	const struct spool_limits limits = {.max_bytes = QUEUE_BYTES,
 					    .segment_bytes = QUEUE_BYTES / 4};
+	uint8_t record[DEBUG_FILE_RECORD_BYTES];
 	char folder[PATH_MAX];
 	int rc = 0;
 
@@ -51,7 +53,10 @@ static int queue_news(struct debug_files *d, enum debug_file_news news,
 		return err_set(err, -ENAMETOOLONG, "%s: path too long", d->folder);
 	if (!d->queue)
 		rc = spool_writer_open(folder, &limits, &d->queue, err);
-	return rc < 0 ? rc : debug_file_put(d->queue, news, id, err);
+	if (rc < 0)
+		return rc;
+	return spool_append(d->queue, SPOOL_INTERVAL, record,
+			    debug_file_encode(news, id, record), NULL, err);
 }
 
 static void tell_courier(struct debug_files *d, struct module *o, uint32_t now_s)

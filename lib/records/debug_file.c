@@ -21,20 +21,20 @@ void debug_file_path(const struct build_id *id, char ret[DEBUG_FILE_PATH_BYTES])
 		       hex + 2);
 }
 
-int debug_file_put(struct spool_writer *w, enum debug_file_news news,
-		   const struct build_id *id, struct err *err)
+size_t debug_file_encode(enum debug_file_news news, const struct build_id *id,
+			 uint8_t ret[DEBUG_FILE_RECORD_BYTES])
 {
-	uint8_t record[2 + BUILD_ID_MAX] = {DEBUG_FILE_RECORD_TYPE, (uint8_t)news};
-
-	memcpy(record + 2, id->bytes, id->len);
-	return spool_append(w, SPOOL_INTERVAL, record, 2 + id->len, NULL, err);
+	ret[0] = DEBUG_FILE_RECORD_TYPE;
+	ret[1] = (uint8_t)news;
+	memcpy(ret + 2, id->bytes, id->len);
+	return 2 + id->len;
 }
 
 int debug_file_decode(const void *data, size_t len, struct build_id *ret)
 {
 	const uint8_t *bytes = data;
 
-	if (len < 2 + BUILD_ID_MIN || len > 2 + BUILD_ID_MAX ||
+	if (len < 2 + BUILD_ID_MIN || len > DEBUG_FILE_RECORD_BYTES ||
 	    bytes[0] != DEBUG_FILE_RECORD_TYPE ||
 	    (bytes[1] != DEBUG_FILE_WANTED && bytes[1] != DEBUG_FILE_USED))
 		return -EPROTO;

@@ -5,9 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/err.h"
-#include "lib/records/spool.h"
-
 /*
  * Separate debug files, which have what was stripped of a program, by its build id.
  * ceems-profiler knows the ids and talks to nobody: it puts those that it misses into a
@@ -44,9 +41,10 @@ enum debug_file_news {
 	DEBUG_FILE_USED
 };
 
-/* Queues it; spool_append()'s errors. */
-int debug_file_put(struct spool_writer *w, enum debug_file_news news,
-		   const struct build_id *id, struct err *err);
+/* Returns the record's length. id->len is within its bounds. */
+#define DEBUG_FILE_RECORD_BYTES (2 + BUILD_ID_MAX)
+size_t debug_file_encode(enum debug_file_news news, const struct build_id *id,
+			 uint8_t ret[DEBUG_FILE_RECORD_BYTES]);
 /* Accepts any bytes: an enum debug_file_news, or -EPROTO. */
 int debug_file_decode(const void *data, size_t len, struct build_id *ret);
 

@@ -11,6 +11,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
+#include "lib/records/spool.h"
 #include "profiler/modules.h"
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
