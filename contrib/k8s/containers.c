@@ -49,6 +49,21 @@ static void remove_kept(struct containers *c, uint32_t i)
 	memmove(&c->kept[i], &c->kept[i + 1], (c->count - i) * sizeof(c->kept[i]));
 }
 
+/* The first that has ended leaves: it has waited longest for its name. */
+static void bound_ended(struct containers *c)
+{
+	uint32_t first = 0, ended = 0;
+
+	for (uint32_t i = c->count; i; i--) {
+		if (!c->kept[i - 1].run.ended_ns)
+			continue;
+		first = i - 1;
+		ended++;
+	}
+	if (ended >= CONTAINERS_MAX)
+		remove_kept(c, first);
+}
+
 /* NULL: no memory. */
 static struct kept_container *keep_container(struct containers *c,
 					     const struct container_run *run)
@@ -60,8 +75,7 @@ static struct kept_container *keep_container(struct containers *c,
 			return &c->kept[i];
 		}
 	}
-	if (c->count == CONTAINERS_MAX)
-		remove_kept(c, 0);
+	bound_ended(c);
 	struct kept_container *more = realloc(c->kept, (c->count + 1) * sizeof(*more));
 	if (!more)
 		return NULL;

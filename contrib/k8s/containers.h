@@ -19,7 +19,8 @@
  * pod is over.
  */
 #define CONTAINER_STATUS_MS 10000u
-/* Of a pod, that run or have ended; the first of more is dropped */
+/* Of a pod, that have ended; the first of more is dropped. Those that run are bounded
+ * by who sees their groups. */
 #define CONTAINERS_MAX 128u
 
 struct containers {

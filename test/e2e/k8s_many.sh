@@ -23,7 +23,7 @@ started $!
 started $!
 "$fake" garbage "$SCRATCH/garbage.sock" >>fake.log 2>&1 </dev/null &
 started $!
-"$ceemsd" --web.listen-address="127.0.0.1:$port" --path.rundir="$run" --path.cgroupfs="$cg" --collector.k8s \
+"$ceemsd" --web.listen-address="127.0.0.1:$port" --path.rundir="$run" --path.cgroupfs="$cg" --collector.k8s --collector.k8s.steps \
 	--unit.max-exported=2000 --unit.linger=1s --security.drop-privileges=false >ceemsd.log 2>&1 </dev/null &
 started $!
 ok "ceemsd is up" wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$port/health"
@@ -97,6 +97,23 @@ scrape
 is "no pod started or ended by that" "$(value ceems_steps_started_total k8s) $(value ceems_steps_ended_total k8s)" "$starts 0"
 is "no token is in a log" "$(grep -c 'token' k8s.log k8s2.log | cut -d: -f2 | xargs)" "0 0"
 
+# ---- a pod with 500 containers, as a user may write one
+crowd=$(uid 999)
+mkdir crowd && for ((i = 0; i < 500; i++)); do printf 'crowd/%064x\n' $i; done | xargs mkdir
+for d in crowd crowd/*; do
+	printf 'usage_usec 1000\nuser_usec 1000\nsystem_usec 0\n' >$d/cpu.stat
+	printf 'populated 1\n' >$d/cgroup.events
+done
+mv crowd "$pods/pod$crowd"
+echo "$crowd team crowd 500" >>api/pods
+echo 410 >api/mode
+sleep 1
+echo ok >api/mode
+steps() { scrape && [ "$(grep -c "^ceems_compute_unit_step_cpu_user_seconds_total{.*uuid=\"$crowd\"" body)" = "$1" ]; }
+ok "of a pod with 500 containers 64 are told" wait_for 60 steps 64 || echo "# $(grep -c "^ceems_compute_unit_step_cpu_user_seconds_total" body)"
+is "which add nothing to it" "$(value ceems_compute_unit_cpu_user_seconds_total "$crowd")" "$(value ceems_compute_unit_step_cpu_user_seconds_total "$crowd")"
+starts=$((starts + 1))
+
 # ---- churn: 50 pods a second, each for a second
 made=$("$fake" churn "$pods" 50 5)
 churned() { scrape && [ "$(value ceems_steps_started_total k8s) $(value ceems_steps_ended_total k8s)" = "$((starts + made)) $made" ]; }
@@ -105,7 +122,7 @@ ok "no start and no end is lost at 50 pods a second" wait_for 30 churned || echo
 # ---- names that are not pods', and more pods than ceemsd has room for
 mkdir -p "$pods/pod\$(id)" "$pods/pod..x y" "$pods/podé" "$cg/kubepods/podman" "$pods/pod" "$pods/x$(uid 1)"
 sleep 1
-is "hostile names are no pods" "$(scrape && value ceems_compute_units 'manager="k8s"')" $((n + 1)) # "podman" might be one
+is "hostile names are no pods" "$(scrape && value ceems_compute_units 'manager="k8s"')" $((n + 2)) # the crowd, and "podman" might be one
 for ((i = 1; i <= 10000; i++)); do echo "$(uid $((i + 1000))) team pod-$i"; done >api/pods
 echo 410 >api/mode
 sleep 1

@@ -264,7 +264,7 @@ static void ends_that_nobody_names_do_not_grow(void **state)
 {
 	(void)state;
 	struct containers c = {.named = NULL};
-	struct container_run end = {.run = 1};
+	struct container_run end = {.run = 1, .ended_ns = 1};
 
 	for (unsigned k = 0; k < 2 * CONTAINERS_MAX; k++) {
 		(void)snprintf(end.id, sizeof(end.id), "%064x", k);
@@ -272,6 +272,32 @@ static void ends_that_nobody_names_do_not_grow(void **state)
 	}
 	assert_int_equal(c.count, CONTAINERS_MAX);
 	containers_done(&c);
+}
+
+static void first_of_a_crowd_of_containers_are_told(void **state)
+{
+	(void)state;
+	struct lab l;
+	char path[200];
+	begin_lab(&l);
+	for (unsigned k = 0; k < 500; k++) {
+		(void)snprintf(path, sizeof(path), POD "/%064x", k);
+		make_group(&l, path);
+	}
+	struct pod_info i = info_of(UID, "team", "web-0");
+	for (unsigned k = 0; k < 500; k++) {
+		(void)snprintf(path, sizeof(path), "containerd://%064x", k);
+		pod_info_add_container(&i, "main", path, NULL);
+	}
+	pods_see_info(l.pods, 0, &i);
+	unsigned told = 0;
+	for (unsigned round = 0; round < 20; round++) { /* the ring is small */
+		while (next_of_part(&l, RECORD_PART_START))
+			told++;
+		pods_refresh(l.pods);
+	}
+	assert_int_equal(told, POD_CONTAINERS_MAX);
+	lab_done(&l);
 }
 
 static void container_that_runs_is_told_by_its_name_and_group(void **state)
@@ -415,6 +441,7 @@ int main(void)
 		cmocka_unit_test(our_own_end_ends_no_container),
 		cmocka_unit_test(hostile_statuses_name_nothing),
 		cmocka_unit_test(ends_that_nobody_names_do_not_grow),
+		cmocka_unit_test(first_of_a_crowd_of_containers_are_told),
 		cmocka_unit_test(container_that_runs_is_told_by_its_name_and_group),
 		cmocka_unit_test(
 			container_is_told_after_its_pod_and_again_to_a_new_ring),
