@@ -5,7 +5,7 @@
 # timeout 3600
 . "$(dirname "$0")/../tap.sh"
 for engine in victoria-metrics thanos cortex; do
-	dir=$(test/rig/engine make $engine 2>"$SCRATCH/said") || { skip "$engine" "$dir"; continue; }
+	dir=$(test/rig/go_program make $engine 2>"$SCRATCH/said") || { skip "$engine" "$dir"; continue; }
 	PATH=$dir:$PATH ENGINE=$engine timeout 900 bash test/e2e/lb_owned.sh >"$SCRATCH/$engine" 2>&1
 	grep -E '^not ok|^#' "$SCRATCH/$engine" | sed 's/^/# /'
 	is "$engine: each check of lb_owned.sh that Prometheus passes" "$(grep -c '^ok' "$SCRATCH/$engine") $(grep -c '^not ok' "$SCRATCH/$engine")" "$(sed -n 's/^1\.\.//p' "$SCRATCH/$engine") 0"
