@@ -39,6 +39,9 @@ run node --rm -- --version >"$SCRATCH/out" 2>&1 || skip_all "podman cannot run a
 for s in node aggregator lb redfish-proxy; do
 	like "$s: its program finds its libraries" "$(run $s --rm -- --version 2>&1)" "version $version"
 done
+for c in /usr/sbin/ceemsd /usr/sbin/ceems-k8s /usr/sbin/ceems_k8s_admission_controller /usr/sbin/ceems-courier; do # what contrib/k8s/deploy runs
+	like "k8s: so does $c" "$(run k8s --rm --entrypoint "$c" -- --version 2>&1)" "version $version"
+done
 is "there is no shell in it" "$(run node --rm --entrypoint /bin/sh -- -c true >/dev/null 2>&1; echo $?)" 127
 
 # --- a node's image at work
