@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The manifests of contrib/k8s/deploy: a real API server takes each object (server-side dry run with strict fields), nothing
 # is privileged, host paths and capabilities are those that the documentation names, and the aggregator's role is enough
-# and no more. The chart gives the same objects, where helm is installed.
+# and no more. helm makes the same objects of the chart, and kustomize builds them, alone and with the component for devices.
+# timeout 1200
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/pki.sh"
 . "$TOP/test/kube_api.sh"
@@ -26,6 +27,31 @@ listed=$(sed -n 's/^  - \(.*\.yaml\)$/\1/p' "$base/kustomization.yaml")
 is "each file is in the kustomization" "$(cd "$base" && ls ./*.yaml | sed 's|./||' | grep -v kustomization | sort)" "$(sort <<<"$listed")"
 objects base $(sed "s|^|$base/|" <<<"$listed")
 ok "there are objects" [ "$(ls base | wc -l)" -ge 13 ]
+# differ DIR DIR: what is not the same in two sets of objects but for their namespace, lists by name in any order
+differ() {
+	python3 - "$@" <<-'END'
+		import sys, json, glob
+		def plain(x):
+		    if isinstance(x, dict):
+		        return {k: plain(v) for k, v in x.items()}
+		    if isinstance(x, list):
+		        return sorted(map(plain, x), key=lambda e: e.get('name', '') if isinstance(e, dict) else '')
+		    return x
+		sets = []
+		for folder in sys.argv[1:]:
+		    docs = [json.load(open(f)) for f in glob.glob(folder + '/*.json')]
+		    sets.append({d['kind'] + '/' + d['metadata']['name']: plain(d) for d in docs if d['kind'] != 'Namespace'})
+		for name in sorted(sets[0].keys() | sets[1].keys()):
+		    if sets[0].get(name) != sets[1].get(name):
+		        print(name, json.dumps(sets[0].get(name)), json.dumps(sets[1].get(name)), sep='\n')
+	END
+}
+# program NAME: where it is installed, else one that is built once; or why there is none
+program() {
+	local dir
+	command -v "$1" && return
+	dir=$("$TOP/test/rig/go_program" make "$1" 2>/dev/null) && echo "$dir/$1" || { echo "$dir"; false; }
+}
 query() { python3 - base "$1" <<-'END'
 	import sys, json, glob
 	docs = [json.load(open(f)) for f in sorted(glob.glob(sys.argv[1] + '/*.json'))]
@@ -98,16 +124,36 @@ if why=$(kube_possible); then
 		"$(jq -c '[.spec.template.spec.containers[] | {name, m: [.volumeMounts[] | select(.name == "account" or .name == "pod-resources") | .name, .readOnly]} | select(.m != [])]' merged.json)" \
 		'[{"name":"ceems-k8s","m":["pod-resources",true,"account",true]}]'
 	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[9,4]"
-	if command -v helm >/dev/null; then
-		helm template ceems "$chart" --namespace ceems >chart.yaml 2>helm.err || sed 's/^/# /' helm.err
-		objects chart chart.yaml
-		is "the API server takes each object of the chart" "$(apply chart)" ""
-		helm template ceems "$chart" --namespace ceems --set node.devices=true >with.yaml 2>>helm.err || sed 's/^/# /' helm.err
-		objects with with.yaml
-		is "and those for devices" "$(apply with)" ""
-		is "without which they are those of the base" "$(cat chart/*.json | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)" "$(for f in base/*.json; do grep -q '"kind": "Namespace"' "$f" || cat "$f"; done | grep -o '"kind": "[A-Za-z]*"' | sort | uniq -c)"
+	# the chart, by helm: the same objects, and each value
+	if helm=$(program helm); then
+		render() { HOME=$SCRATCH "$helm" template ceems "$chart" --namespace ceems "${@:2}" >"$1.yaml" 2>helm.err && objects "$1" "$1.yaml"; }
+		is "helm lint has nothing to say" "$(HOME=$SCRATCH "$helm" lint --strict --quiet "$chart" 2>&1)" ""
+		ok "the chart is rendered" render chart || sed 's/^/# /' helm.err
+		is "it gives the objects of the base, every field of them" "$(differ base chart)" ""
+		render with --set node.devices=true,node.drm=true,node.criSocket=/run/containerd/containerd.sock,node.env.ceemsd.CEEMS_UNIT_MIN_EXPORT=5s,node.env.k8s.CEEMS_K8S_GPU_DRIVER_NAMES=gpu.example.com || sed 's/^/# /' helm.err
+		is "the API server takes what each switch adds" "$(apply with)" ""
+		added() { jq -c "$1" "$(grep -l '"kind": "DaemonSet"' with/*.json)"; }
+		is "ceemsd gets what DRM needs, and the site's options" "$(added '.spec.template.spec.containers[0] | [.securityContext.capabilities.add[-1], .env[1]]') $(grep -c 'drm: {enabled: true}' "$(grep -l '"kind": "ConfigMap".*ceemsd.yaml' with/*.json)")" \
+			'["SYS_PTRACE",{"name":"CEEMS_UNIT_MIN_EXPORT","value":"5s"}] 1'
+		is "ceems-k8s the folder of the runtime's socket, and the site's options" "$(added '.spec.template.spec.containers[1] | [.volumeMounts[-1], .env[1:]]')" \
+			'[{"name":"cri","mountPath":"/run/containerd","readOnly":true},[{"name":"CEEMS_K8S_CRI_SOCKET_FILE","value":"/run/containerd/containerd.sock"},{"name":"CEEMS_K8S_GPU_DRIVER_NAMES","value":"gpu.example.com"}]]'
+		is "the documentation names each value of a node" "$(sed -n '/^node:/,/^admission:/s/^  \([a-zA-Z]*\): .*/\1/p' "$chart/values.yaml" | grep -v enabled | while read -r k; do grep -qF "\`node.$k" "$page" || echo "$k"; done)" ""
+		for bad in node.devces=true node.env.k8s.FOO=x aggregator.url=host admission.failurePolicy=ignore; do
+			render bad --set $bad
+			like "a value that is wrong is refused: $bad" "$(cat helm.err)" "values don't meet the specifications"
+		done
 	else
-		skip "the API server takes each object of the chart" "helm is not installed"
+		skip "the API server takes each object of the chart" "$helm"
+	fi
+	if kustomize=$(program kustomize); then
+		"$kustomize" build "$base" >built.yaml 2>kustomize.err && objects built built.yaml
+		is "kustomize builds the base, each field as it stands" "$(cat kustomize.err; differ base built)" ""
+		mkdir site && printf 'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to=site "$base")" "$(realpath --relative-to=site "$base/../devices")" >site/kustomization.yaml
+		"$kustomize" build site >site.yaml 2>kustomize.err && objects built-site site.yaml
+		is "and with the component, which the API server takes" "$(cat kustomize.err; apply built-site)" ""
+		! [ -d with ] || { render devices --set node.devices=true; is "which is what the chart does" "$(differ built-site devices)" ""; }
+	else
+		skip "kustomize builds the base" "$kustomize"
 	fi
 else
 	skip "the API server takes each object" "$why"
