@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Only the texts of DRM's files are handed on, as the kernel writes them: who asks
  * reads them. */
+#include "opener/drm_files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "opener/profile.h"
+#include "lib/records/profile_request.h"
 
 #define DESCRIPTORS_MAX 4096u /* looked at */
 
@@ -81,7 +83,7 @@ static int copy_drm_texts(int process, DIR *fds, int to, uint32_t *left_out)
 	return (int)copied;
 }
 
-int profile_copy_drm(int process, uint32_t *left_out, struct err *err)
+int drm_files_copy(int process, uint32_t *left_out, struct err *err)
 {
 	int folder = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	auto_closedir DIR *fds = folder < 0 ? NULL : fdopendir(folder);

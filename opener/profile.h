@@ -53,12 +53,6 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
  * -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
 int profile_open_perf_map(int process, uint32_t uid, struct err *err);
 
-/* What DRM drivers tell of the files that a process has open below /dev/dri, in a file
- * in memory as PROFILE_REQUEST_DRM has it: its descriptor. -ENODATA: there are none. To
- * *left_out it adds the files that are beyond the bounds or cannot be read, whatever it
- * returns. The kernel may let it wait for as long as a driver hangs. */
-int profile_copy_drm(int process, uint32_t *left_out, struct err *err);
-
 struct profile_service {
 	int link;          /* to who asks: a ceems-profiler, or ceemsd */
 	int procfd;        /* both borrowed */

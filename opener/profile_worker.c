@@ -17,6 +17,7 @@
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
 #include "lib/records/record.h"
+#include "opener/drm_files.h"
 #include "opener/limits.h"
 #include "opener/profile.h"
 #include "opener/profile_memory.h"
@@ -30,7 +31,7 @@
  * another process's since it was asked for. */
 static int copy_drm_and_unit(int process, struct profile_reply *a, struct err *err)
 {
-	auto_close int fd = profile_copy_drm(process, &a->left_out, err);
+	auto_close int fd = drm_files_copy(process, &a->left_out, err);
 
 	_Static_assert(sizeof(a->text) >= RECORD_CGROUP_MAX, "it has room");
 	int rc = fd < 0 ? fd : profile_find_unit(process, a->text, err);

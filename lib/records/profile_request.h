@@ -31,8 +31,8 @@ enum profile_request_kind {
 	/* A clock of hz on each CPU that calls it: one descriptor, which keeps them */
 	PROFILE_REQUEST_TICKS,
 	PROFILE_REQUEST_UNLOAD, /* forgets the program; none */
-	/* /proc/PID/maps of a process that is in the group numbered cgroup or below:
-	 * its descriptor, for reading */
+	/* A copy, in memory, of /proc/PID/maps of a process that is in a unit's control
+	 * group: its descriptor, for reading */
 	PROFILE_REQUEST_MAPS,
 	/* The file that the same process has mapped from start to end, a regular one,
 	 * open for reading, on a shelf (lib/fd_pass.h). -ETIMEDOUT: it does not open,
@@ -97,9 +97,9 @@ struct profile_room {
 struct profile_request {
 	uint32_t magic, kind, serial;
 	uint32_t hz;  /* of TICKS */
-	uint32_t pid; /* of MAPS, FILE, PERF_MAP and DRM; the next three of the first */
+	uint32_t pid; /* of MAPS, FILE, PERF_MAP, DRM and MEMORY */
 	uint32_t unused;
-	uint64_t cgroup, start, end;
+	uint64_t start, end;      /* of FILE and MEMORY; start of KERNEL_NAME */
 	struct profile_room room; /* of LOAD */
 };
 

@@ -170,7 +170,6 @@ struct profile_first {
 	unsigned char stack[PROFILE_STACK_BYTES];
 };
 
-/* Where to begin to look for a number in a table of a power of two of places */
 /* What a group is known by: its directory's inode. Where tasks are told apart by v1's
  * cpuacct, those in its root are by their unified group (bpf/task_group.h), and inodes
  * of one hierarchy are used again in another. */
@@ -180,6 +179,7 @@ static inline unsigned long long profile_group_number(unsigned long long inode,
 	return unified_beside_v1 ? inode | 1ull << 63 : inode;
 }
 
+/* Where to begin to look for a number in a table of a power of two of places */
 static inline unsigned int profile_place(unsigned long long number, unsigned int mask)
 {
 	return (unsigned int)(number * 0x9e3779b97f4a7c15ull >> 40) & mask;
