@@ -5,37 +5,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "profiler/elf_file.h"
+
 struct dynamic_table {
 	uint64_t symbols, names, names_size, gnu_hash, hash;
 };
-
-static bool find_program_segment(Elf *elf, GElf_Word type, uint64_t address,
-				 GElf_Phdr *ret)
-{
-	size_t headers = 0;
-
-	if (elf_getphdrnum(elf, &headers) != 0)
-		return false;
-	for (size_t i = 0; i < headers; i++) {
-		if (gelf_getphdr(elf, (int)i, ret) && ret->p_type == type &&
-		    (type != PT_LOAD || (address >= ret->p_vaddr &&
-					 address - ret->p_vaddr < ret->p_filesz)))
-			return true;
-	}
-	return false;
-}
-
-Elf_Data *dynamic_symbols_chunk(Elf *elf, uint64_t address, uint64_t most,
-				Elf_Type type)
-{
-	GElf_Phdr p;
-
-	if (!find_program_segment(elf, PT_LOAD, address, &p))
-		return NULL;
-	uint64_t into = address - p.p_vaddr, size = p.p_filesz - into;
-	return elf_getdata_rawchunk(elf, (int64_t)(p.p_offset + into),
-				    size < most ? size : most, type);
-}
 
 static bool read_dynamic(Elf *elf, struct dynamic_table *ret)
 {
@@ -44,10 +18,10 @@ static bool read_dynamic(Elf *elf, struct dynamic_table *ret)
 	GElf_Dyn d;
 
 	if (!gelf_getehdr(elf, &head) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    !find_program_segment(elf, PT_DYNAMIC, 0, &p) ||
-	    !find_program_segment(elf, PT_LOAD, p.p_vaddr, &first))
+	    !elf_file_segment(elf, PT_DYNAMIC, 0, &p) ||
+	    !elf_file_segment(elf, PT_LOAD, p.p_vaddr, &first))
 		return false;
-	Elf_Data *data = dynamic_symbols_chunk(elf, p.p_vaddr, p.p_filesz, ELF_T_DYN);
+	Elf_Data *data = elf_file_bytes(elf, p.p_vaddr, p.p_filesz, ELF_T_DYN);
 	for (int i = 0; data && gelf_getdyn(data, i, &d) && d.d_tag != DT_NULL; i++) {
 		uint64_t at = d.d_un.d_ptr;
 		/* glibc's loader makes addresses of the process of them */
@@ -71,8 +45,8 @@ static bool read_dynamic(Elf *elf, struct dynamic_table *ret)
 /* One more than the highest number in any chain: only the hash tables know. */
 static uint64_t count_symbols(Elf *elf, const struct dynamic_table *t, uint64_t most)
 {
-	Elf_Data *data = dynamic_symbols_chunk(elf, t->gnu_hash ? t->gnu_hash : t->hash,
-					       UINT64_MAX, ELF_T_WORD);
+	Elf_Data *data = elf_file_bytes(elf, t->gnu_hash ? t->gnu_hash : t->hash,
+					UINT64_MAX, ELF_T_WORD);
 	const uint32_t *w = data ? data->d_buf : NULL;
 	uint64_t words = data ? data->d_size / sizeof(*w) : 0, last = 0;
 
@@ -116,9 +90,9 @@ int dynamic_symbols_add(struct symbols *s, Elf *elf, size_t most)
 	if (!read_dynamic(elf, &t))
 		return -ENODATA;
 	uint64_t count = count_symbols(elf, &t, most);
-	Elf_Data *data = dynamic_symbols_chunk(elf, t.symbols,
-					       count * sizeof(Elf64_Sym), ELF_T_SYM);
-	Elf_Data *names = dynamic_symbols_chunk(elf, t.names, t.names_size, ELF_T_BYTE);
+	Elf_Data *data =
+		elf_file_bytes(elf, t.symbols, count * sizeof(Elf64_Sym), ELF_T_SYM);
+	Elf_Data *names = elf_file_bytes(elf, t.names, t.names_size, ELF_T_BYTE);
 	for (int i = 0;
 	     data && names && rc == 0 && s->count < most && gelf_getsym(data, i, &sym);
 	     i++) {

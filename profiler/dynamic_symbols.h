@@ -9,9 +9,4 @@
  * -ENODATA, -ENOMEM. */
 int dynamic_symbols_add(struct symbols *s, Elf *elf, size_t most);
 
-/* The bytes of the program from an address on, at most most of them, up to the end of
- * their segment; NULL: none. */
-Elf_Data *dynamic_symbols_chunk(Elf *elf, uint64_t address, uint64_t most,
-				Elf_Type type);
-
 #endif

@@ -2,7 +2,6 @@
 #include "profiler/elf_file.h"
 
 #include <errno.h>
-#include <gelf.h>
 
 static void end_elf(Elf **elf)
 {
@@ -38,4 +37,30 @@ int elf_file_segments(int fd, struct elf_segment ret[ELF_SEGMENTS_MAX], struct e
 						    .shift = p.p_vaddr - p.p_offset};
 	}
 	return count;
+}
+
+bool elf_file_segment(Elf *elf, GElf_Word type, uint64_t address, GElf_Phdr *ret)
+{
+	size_t headers = 0;
+
+	if (elf_getphdrnum(elf, &headers) != 0)
+		return false;
+	for (size_t i = 0; i < headers && gelf_getphdr(elf, (int)i, ret); i++) {
+		if (ret->p_type == type &&
+		    (type != PT_LOAD || (address >= ret->p_vaddr &&
+					 address - ret->p_vaddr < ret->p_filesz)))
+			return true;
+	}
+	return false;
+}
+
+Elf_Data *elf_file_bytes(Elf *elf, uint64_t address, uint64_t most, Elf_Type type)
+{
+	GElf_Phdr p;
+
+	if (!elf_file_segment(elf, PT_LOAD, address, &p))
+		return NULL;
+	uint64_t into = address - p.p_vaddr, size = p.p_filesz - into;
+	return elf_getdata_rawchunk(elf, (int64_t)(p.p_offset + into),
+				    size < most ? size : most, type);
 }

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "profiler/elf_file.h"
 
 /* 3.9 and 3.10: frames are objects. */
 #define FRAME_OBJECTS                                                                  \
@@ -96,22 +97,14 @@ static bool take_offsets(const uint64_t *words, const uint8_t *places,
 	return true;
 }
 
-static ssize_t read_address(int fd, Elf *elf, uint64_t address, void *to, size_t size)
+static bool read_address(Elf *elf, uint64_t address, void *to, size_t size)
 {
-	size_t headers = 0;
-	GElf_Phdr p;
+	const Elf_Data *data = elf_file_bytes(elf, address, size, ELF_T_BYTE);
 
-	if (elf_getphdrnum(elf, &headers) != 0)
-		return -1;
-	for (size_t i = 0; i < headers && i < 256; i++) {
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD ||
-		    address < p.p_vaddr || address - p.p_vaddr >= p.p_filesz)
-			continue;
-		uint64_t left = p.p_filesz - (address - p.p_vaddr);
-		return pread(fd, to, size < left ? size : left,
-			     (off_t)(p.p_offset + (address - p.p_vaddr)));
-	}
-	return -1;
+	if (!data || data->d_size < size)
+		return false;
+	memcpy(to, data->d_buf, size);
+	return true;
 }
 
 /* What tells versions apart that do not say it: each is exported by one, and all later
@@ -153,22 +146,22 @@ static void find_symbols(Elf *elf, uint64_t ret[SYMBOLS])
 	}
 }
 
-static int find_minor(int fd, Elf *elf, const uint64_t at[SYMBOLS])
+static int find_minor(Elf *elf, const uint64_t at[SYMBOLS])
 {
 	uint64_t version = 0;
 
-	if (at[SYMBOL_VERSION] && read_address(fd, elf, at[SYMBOL_VERSION], &version,
-					       sizeof(version)) == sizeof(version))
+	if (at[SYMBOL_VERSION] &&
+	    read_address(elf, at[SYMBOL_VERSION], &version, sizeof(version)))
 		return version >> 24 == 3 ? (int)(version >> 16 & 0xff) : 0;
 	return at[SYMBOL_NEW_REF] ? 10 : at[SYMBOL_CALL_NO_ARGS] ? 9 : 0;
 }
 
-static int read_offsets(int fd, Elf *elf, uint64_t runtime, int minor,
+static int read_offsets(Elf *elf, uint64_t runtime, int minor,
 			struct profile_python *ret)
 {
 	uint64_t words[WORDS_MAX] = {0};
 
-	if (read_address(fd, elf, runtime, words, sizeof(words)) != sizeof(words) ||
+	if (!read_address(elf, runtime, words, sizeof(words)) ||
 	    memcmp(words, "xdebugpy", 8) != 0)
 		return -EOPNOTSUPP;
 	if (words[1] >> 16 != (0x0300u | (unsigned)minor) || words[2] != 0)
@@ -182,17 +175,17 @@ static int read_offsets(int fd, Elf *elf, uint64_t runtime, int minor,
 	return 0;
 }
 
-static int read_layout(int fd, Elf *elf, struct profile_python *ret)
+static int read_layout(Elf *elf, struct profile_python *ret)
 {
 	uint64_t at[SYMBOLS] = {0};
 
 	find_symbols(elf, at);
 	if (!at[SYMBOL_RUNTIME])
 		return -ENODATA;
-	int minor = find_minor(fd, elf, at);
+	int minor = find_minor(elf, at);
 	*ret = (struct profile_python){.minor = (unsigned char)minor};
 	if (minor == 13 || minor == 14)
-		return read_offsets(fd, elf, at[SYMBOL_RUNTIME], minor, ret);
+		return read_offsets(elf, at[SYMBOL_RUNTIME], minor, ret);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (known[i].minor != minor)
 			continue;
@@ -207,8 +200,7 @@ int python_layout_read(int fd, struct profile_python *ret)
 {
 	(void)elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	int rc = elf && elf_kind(elf) == ELF_K_ELF ? read_layout(fd, elf, ret)
-						   : -ENODATA;
+	int rc = elf && elf_kind(elf) == ELF_K_ELF ? read_layout(elf, ret) : -ENODATA;
 
 	(void)elf_end(elf);
 	return rc;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "profiler/dynamic_symbols.h"
+#include "profiler/elf_file.h"
 
 enum { WORD = 8, ALIGNED = 64, REG_MAX = 31 };
 
@@ -250,26 +250,19 @@ struct frames {
 static Elf_Data *find_by_header(Elf *elf, GElf_Addr *ret_address)
 {
 	enum { POINTER_AT = 4, HEAD_BYTES = 8 };
-	size_t headers = 0;
 	GElf_Phdr p;
+	int32_t offset;
 
-	if (elf_getphdrnum(elf, &headers) != 0)
+	if (!elf_file_segment(elf, PT_GNU_EH_FRAME, 0, &p))
 		return NULL;
-	for (size_t i = 0; i < headers; i++) {
-		if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_GNU_EH_FRAME)
-			continue;
-		Elf_Data *head =
-			dynamic_symbols_chunk(elf, p.p_vaddr, HEAD_BYTES, ELF_T_BYTE);
-		const uint8_t *at = head ? head->d_buf : NULL;
-		int32_t offset;
-		if (!at || head->d_size < HEAD_BYTES || at[0] != 1 ||
-		    at[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
-			return NULL;
-		memcpy(&offset, at + POINTER_AT, sizeof(offset));
-		*ret_address = p.p_vaddr + POINTER_AT + (GElf_Addr)(int64_t)offset;
-		return dynamic_symbols_chunk(elf, *ret_address, UINT64_MAX, ELF_T_BYTE);
-	}
-	return NULL;
+	Elf_Data *head = elf_file_bytes(elf, p.p_vaddr, HEAD_BYTES, ELF_T_BYTE);
+	const uint8_t *at = head ? head->d_buf : NULL;
+	if (!at || head->d_size < HEAD_BYTES || at[0] != 1 ||
+	    at[1] != (DW_EH_PE_pcrel | DW_EH_PE_sdata4))
+		return NULL;
+	memcpy(&offset, at + POINTER_AT, sizeof(offset));
+	*ret_address = p.p_vaddr + POINTER_AT + (GElf_Addr)(int64_t)offset;
+	return elf_file_bytes(elf, *ret_address, UINT64_MAX, ELF_T_BYTE);
 }
 
 static int find_eh_frame(Elf *elf, struct frames *ret, struct err *err)
