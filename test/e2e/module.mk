@@ -42,6 +42,7 @@ CHECKS += test/e2e/profiler.sh
 CHECKS_MORE += test/e2e/amd_gpu.sh
 CHECKS_MORE += test/e2e/drm_clients.sh
 CHECKS_MORE += test/e2e/debuginfod.sh
+CHECKS_MORE += test/e2e/debuginfod_faults.sh
 CHECKS += test/e2e/slurm_suspended.sh
 CHECKS += test/e2e/rapl_rights.sh
 CHECKS += test/e2e/sandbox.sh
