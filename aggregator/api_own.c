@@ -86,12 +86,13 @@ static int put_role(struct ask *a, const char *cluster, struct err *err)
 	auto_pgresult PGresult *r = NULL;
 	int rc = 0;
 
+	/* the load balancer asks of a name: the role must be for each manager of it */
 	if (role == ROLE_OPERATOR && a->scope.clusters.len) {
 		query_put(&q, "SELECT FROM cluster WHERE name = ");
 		query_text(&q, cluster);
-		query_put(&q, " AND id = ANY (");
+		query_put(&q, " HAVING bool_and(id = ANY (");
 		query_numbers(&q, &a->scope.clusters, "smallint");
-		query_put(&q, ")");
+		query_put(&q, "))");
 		rc = query_run_kept(&q, a->pg, &r, err);
 		if (rc == 0 && PQntuples(r) == 0)
 			role = ROLE_USER;

@@ -150,7 +150,7 @@ int api_clusters(struct ask *a, struct err *err)
 		  "SELECT jsonb_build_object('id', c.name, 'manager', c.manager) FROM "
 		  "cluster c WHERE ");
 	put_clusters(a, &q);
-	query_put(&q, " ORDER BY c.name");
+	query_put(&q, " ORDER BY c.name, c.manager");
 	return api_rows(a, &q, 0, err);
 }
 
@@ -194,7 +194,7 @@ static int count_units(struct ask *a, struct err *err)
 		  ") l CROSS JOIN LATERAL (SELECT max(last_report) AS heard FROM node "
 		  "WHERE cluster = c.id) o WHERE ");
 	put_clusters(a, &q);
-	query_put(&q, " ORDER BY c.name");
+	query_put(&q, " ORDER BY c.name, c.manager");
 	return api_rows(a, &q, 0, err);
 }
 

@@ -46,14 +46,15 @@ static const struct export_kind {
 	 " FROM unit d, LATERAL (SELECT d.*) u " NAMES "WHERE u.ended >= ",
 	 "u.ended, u.id", ROW_CSV},
 	{"days",
-	 "SELECT c.name AS cluster, u.uuid, u.restarts, d.day, pe.name AS \"user\", "
-	 "pr.name AS project, d.starts, d.wall_ms, d.node_ms, d.observed_ms, " SUMS
-	 " FROM unit_day d JOIN unit u ON u.id = d.unit " NAMES
+	 "SELECT c.name AS cluster, c.manager, u.uuid, u.restarts, d.day, pe.name AS "
+	 "\"user\", pr.name AS project, d.starts, d.wall_ms, d.node_ms, "
+	 "d.observed_ms, " SUMS " FROM unit_day d JOIN unit u ON u.id = d.unit " NAMES
 	 "WHERE utc_midnight(d.day) >= ",
 	 "d.day, d.unit", ROW_CSV},
 	{"usage",
-	 "SELECT c.name AS cluster, d.day, pe.name AS \"user\", pr.name AS project, "
-	 "d.units, d.units_started, d.wall_ms, d.node_ms, d.observed_ms, d.cpu_ns, "
+	 "SELECT c.name AS cluster, c.manager, d.day, pe.name AS \"user\", pr.name AS "
+	 "project, d.units, d.units_started, d.wall_ms, d.node_ms, d.observed_ms, "
+	 "d.cpu_ns, "
 	 "d.cpu_alloc_ms, d.memory_byte_ms, d.memory_alloc_byte_ms, d.io_read_bytes, "
 	 "d.io_write_bytes, d.net_rx_bytes, d.net_tx_bytes, d.gpu_busy_ms, "
 	 "d.gpu_alloc_ms, d.package_uj, d.dram_uj, d.psys_uj, d.gpu_uj, d.host_uj, "

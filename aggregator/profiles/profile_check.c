@@ -94,9 +94,12 @@ static const struct pg_statement unit_of_profile = {
 	" JOIN unit_node n ON n.unit = u.id AND n.node = p.id "
 	"UNION ALL SELECT n.started, n.ended, p.manager FROM place p"
 	" JOIN unit_node n ON n.node = p.id AND n.unit IS NULL AND n.uuid = $3) "
-	"SELECT coalesce(bool_or(started <= $5::timestamptz + make_interval(secs => $6)"
-	" AND (ended IS NULL OR ended >= $4::timestamptz - make_interval(secs => $6))),"
-	" false), count(*), min(manager) FROM lives"};
+	"SELECT coalesce(bool_or(ran), false), count(*), min(manager) FILTER (WHERE "
+	"ran)"
+	" FROM (SELECT manager,"
+	" started <= $5::timestamptz + make_interval(secs => $6)"
+	" AND (ended IS NULL OR ended >= $4::timestamptz - make_interval(secs => $6))"
+	" AS ran FROM lives) l"};
 
 int profile_check_unit(struct pg *pg, const struct profile_record *r, uint64_t now_ns,
 		       char ret_manager[16], struct err *err)

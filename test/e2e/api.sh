@@ -235,6 +235,9 @@ is "an id that was used again has both runs" "$(many alice alpha 50 | runs) $(ma
 is "begin and end are milliseconds" "$(many alice alpha 50 | jq -r '[.data[0].units[] | (.[1] | type), (.[2] | type)] | unique | join(",")')" number
 is "another cluster has other units" "$(many alice beta 101 | runs) $(many alice nowhere 101 | runs)" "user:101=false user:"
 is "roles are of the cluster" "$(many opa alpha 102 | runs) $(many opa beta 101 | runs) $(many olga beta 101 | runs) $(many boss beta 101 | runs)" "operator:102=true user:101=false operator:101=true admin:101=true"
+psql_do -c "INSERT INTO cluster (name, manager) VALUES ('alpha', 'k8s')" -c "INSERT INTO role (login, role, cluster, source) SELECT 'carol', 'operator', id, 'test' FROM cluster WHERE name = 'alpha' AND manager = 'slurm'"
+is "an operator of one manager's is none of all that has its name" "$(many carol alpha 102 | runs) $(many olga alpha 102 | runs)" "user:102=true operator:102=true"
+psql_do -c "DELETE FROM role WHERE login = 'carol'" -c "DELETE FROM cluster WHERE name = 'alpha' AND manager = 'k8s'"
 is "none is a question after the role" "$(as boss '/units/verify?cluster_id=alpha' -X POST -H 'Content-Type: text/plain' -d '' | runs)" "admin:"
 is "ten thousand ids are" "$(seq 100000 109999 | as alice '/units/verify?cluster_id=alpha' -X POST -H 'Content-Type: text/plain' --data-binary @- | runs)" "user:"
 post() { as alice "/units/verify$1" -o /dev/null -w '%{http_code}' -X POST -H "Content-Type: ${3:-text/plain}" --data-binary "$2"; }

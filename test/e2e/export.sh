@@ -33,6 +33,7 @@ is "energy is the table's, to the microjoule" "$(column energy_uj <"$SCRATCH/uni
 is "a narrower period has less" "$(export_ units "$(day 1)" | column uuid)" "'1'"
 is "days sum up to units" "$(export_ days | column host_uj | tr -d \')" "$(sql "SELECT u.host_uj FROM unit_day d JOIN unit u ON u.id = d.unit WHERE u.uuid = '1'")"
 is "usage is by user and day" "$(export_ usage | column user)" "'ann'"
+is "of which manager each is told, for there may be several of a cluster's name" "$(for k in units days usage; do export_ $k | column manager; done | paste -sd' ')" "'slurm' 'slurm' 'slurm' 'slurm'"
 is "a period without anything has its names" "$("$agg" --db.url="$PGURL" --security.drop-privileges=false --export=units --from=2020-01-01 --to=2020-01-02 2>/dev/null | cut -d, -f1-3)" "cluster,manager,uuid"
 jobstats() { export_ jobstats | python3 -c 'import base64, csv, gzip, json, sys
 for r in csv.DictReader(sys.stdin):

@@ -203,6 +203,11 @@ mkdir -m 700 reports
 ok "a courier sends its profiles" timeout 60 "$BUILD/ceems-courier" --once --aggregator.url="http://127.0.0.1:$agg_port" --aggregator.token-file="$SCRATCH/node.token" --profiles.spool="$SCRATCH/spool" --ship.spool="$SCRATCH/reports"
 is "those of its units arrive" "$(stored)" "[101,n1]"
 like "what became of them is counted" "$(curl -s "http://127.0.0.1:$agg_port/metrics")" 'ceems_aggregator_profiles_total\{result="taken"\} [1-9]'
+push "final instance=5 unit=101 node=n1 cluster=c1 manager=3 started=$((now - 3000)) ended=$((now - 2000))"
+: >store.log
+record own 101 n1 60
+as n1 own >/dev/null
+is "the manager is that of the unit that ran then, not of an earlier one with its id" "$(jq -r .labels.manager store.log)" slurm
 is "the aggregator is healthy" "$(curl -s -o answer -w '%{http_code}' "http://127.0.0.1:$agg_port/health")" 200
 kill $agg_pid
 wait $agg_pid
