@@ -10,8 +10,9 @@
 
 /* Drop-ins of a configuration file: of DIR/NAME.yaml all DIR/NAME.d/X.yaml, in the
  * order of their names (LC_ALL=C). What is in a later one wins: mappings are merged key
- * by key, any other value, lists too, takes the place of the one before. Names that
- * begin with a dot or end otherwise are not read. Not thread safe. */
+ * by key (a key with nothing below it leaves one as it is), any other value, lists too,
+ * takes the place of the one before. Names that begin with a dot or end otherwise are
+ * not read. Not thread safe. */
 
 #define DROPINS_MAX 64
 #define DROPIN_BYTES_MAX (64u << 10) /* of each */

@@ -137,6 +137,12 @@ static int copy_dropin_node(struct yaml_merge *m, int from, unsigned depth)
 	return rc < 0 ? rc : id;
 }
 
+/* "key:", with nothing behind or below it. */
+static bool is_empty_node(const yaml_node_t *n)
+{
+	return n->type == YAML_SCALAR_NODE && n->data.scalar.length == 0;
+}
+
 /* Both are mappings; adding nodes moves m->to's, so they are named by number. */
 static int merge_maps(struct yaml_merge *m, int to, int from, unsigned depth)
 {
@@ -151,6 +157,10 @@ static int merge_maps(struct yaml_merge *m, int to, int from, unsigned depth)
 		const yaml_node_t *was =
 			old ? yaml_document_get_node(m->to, old->value) : NULL;
 
+		/* whose lines are all commented out must not take others' away: users
+		 * and their passwords */
+		if (was && was->type == YAML_MAPPING_NODE && is_empty_node(v))
+			continue;
 		if (was && was->type == YAML_MAPPING_NODE &&
 		    v->type == YAML_MAPPING_NODE && depth < DEPTH_MAX) {
 			rc = merge_maps(m, old->value, p->value, depth + 1);
@@ -177,7 +187,7 @@ static int merge_document(struct yaml_merge *m)
 
 	if (!root)
 		return 0;
-	if (root->type == YAML_SCALAR_NODE && root->data.scalar.length == 0)
+	if (is_empty_node(root))
 		return 0;
 	if (root->type != YAML_MAPPING_NODE)
 		return refuse_dropin(m, root, "must contain \"key: value\" lines");

@@ -63,6 +63,15 @@ static void mappings_are_merged_and_lists_replaced(void **state)
 	assert_int_equal(root.number, 3);
 }
 
+static void a_key_with_nothing_below_it_takes_nothing_away(void **state)
+{
+	(void)state;
+	put_file("x.d/10.yaml", "child:\n  # colour: red\nnames: []\n");
+	assert_int_equal(read_nested("child: {colour: blue}\nnames: [a]\n"), 0);
+	assert_string_equal(root.child.colour, "blue");
+	assert_int_equal(root.name_count, 0);
+}
+
 static void an_empty_file_takes_all_from_its_dropins(void **state)
 {
 	(void)state;
@@ -120,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FOLDER_TEST(mappings_are_merged_and_lists_replaced),
+		FOLDER_TEST(a_key_with_nothing_below_it_takes_nothing_away),
 		FOLDER_TEST(an_empty_file_takes_all_from_its_dropins),
 		FOLDER_TEST(errors_name_the_file_that_they_are_in),
 		FOLDER_TEST(hostile_dropins_are_refused),
