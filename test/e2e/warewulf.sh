@@ -18,35 +18,38 @@ fill() { # NODE TAG...
 ok "the templates are filled in" fill n1 ceems_aggregator=https://management:9020 ceems_certificate="$SCRATCH/aggregator.crt" ceems_prometheus="$SCRATCH/prometheus"
 ok "and where a node has no tags" fill n2
 is "which then has no part of what they say" "$(cd "$SCRATCH/n2/etc/ceems" && find . -type f)" "./ceemsd.d/50-warewulf.yaml"
-fill n3 ceems_prometheus=/nonexistent 2>"$SCRATCH/err"
-is "a file that is not there is no empty one" "$? $(grep -c '/nonexistent: no such file' "$SCRATCH/err")" "1 1"
+for tag in ceems_prometheus ceems_certificate; do # for Warewulf a file that is not there is an empty one
+	fill "n3.$tag" $tag=/nonexistent 2>"$SCRATCH/err"
+	is "a file that cannot be read is refused, by the tag that names it: $tag" "$? $(grep -c "$tag: cannot read /nonexistent" "$SCRATCH/err")" "1 1"
+done
 echo 'prometheus: no hash' >"$SCRATCH/wrong"
-fill n4 ceems_aggregator=nowhere && fill n5 ceems_prometheus="$SCRATCH/wrong"
+fill n4 ceems_aggregator='no"where' && fill n5 ceems_prometheus="$SCRATCH/wrong"
 cat >"$SCRATCH/inside" <<'END'
 cd "$1" || exit 1
 say() { printf '%s\t%s\n' "$1" "$2"; }
 cp -a root/. /
 systemd-sysusers ceems.conf
 for n in n1 n2 n4 n5; do
-	rm -rf /etc/ceems && cp -a root/etc/ceems /etc/ && cp -a $n/. / && chmod 751 /etc/ceems
+	rm -rf /etc/ceems && cp -a root/etc/ceems /etc/ && cp -a $n/. /
 	systemd-tmpfiles --create ceems.conf ceems-warewulf.conf 2>tmpfiles
 	say $n.tmpfiles "$? $(cat tmpfiles)"
 	setpriv --reuid ceems --regid ceems --clear-groups ceemsd --check-config --config.file=/etc/ceems/ceemsd.yaml >checked 2>&1
-	say $n.ceemsd "$? $(grep -o 'configuration is valid\|[a-z.-]*d/50-warewulf.yaml' checked | head -n 1)"; cp checked checked.$n
-	say $n.modes "$(cd /etc/ceems && stat -c '%n %a %G' */50-warewulf.yaml | paste -sd' ')"
+	say $n.ceemsd "$? $(grep -oe 'configuration is valid\|[a-z.-]*d/50-warewulf.yaml\|--aggregator.url' checked | head -n 1)"; cp checked checked.$n
+	say $n.modes "$(cd /etc/ceems && stat -c '%n %a %G' . */50-warewulf.yaml | paste -sd' ')"
 	say $n.cacct "$(timeout 20 cacct 2>&1 | head -n 1)"
 done
 for l in /etc/systemd/system/multi-user.target.wants/ceems-*; do [ -e "$(readlink -f "$l")" ] || echo "$l"; done >dangling
 say links "$(cat dangling)"
+say units "$(systemd-analyze verify --man=no /etc/systemd/system/ceems-doctor.service 2>&1 | grep ceems)"
 END
 overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
 said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
 is "ceemsd accepts what there is with all tags" "$(said n1.ceemsd)" "0 configuration is valid"
 is "and with none" "$(said n2.ceemsd)" "0 configuration is valid"
-is "it reads all of it: a wrong tag is refused" "$(said n4.ceemsd)" "2 "
+is "it reads all of it: a wrong tag is refused" "$(said n4.ceemsd)" "2 --aggregator.url"
 is "and a wrong hash, which it names" "$(said n5.ceemsd)" "2 web-config.d/50-warewulf.yaml"
-like "so does cacct" "$(said n4.cacct)" '^cacct: error: the API at nowhere: '
-is "each file is for its reader" "$(said n1.tmpfiles) $(said n1.modes)" "0  cacct.d/50-warewulf.yaml 644 root ceemsd.d/50-warewulf.yaml 640 ceems web-config.d/50-warewulf.yaml 640 ceems"
-is "services that it switches on are installed" "$(said links)" ""
+like "so does cacct" "$(said n4.cacct)" '^cacct: error: .*no"where'
+is "each file is for its reader" "$(said n1.tmpfiles) $(said n1.modes)" "0  . 751 ceems cacct.d/50-warewulf.yaml 644 root ceemsd.d/50-warewulf.yaml 640 ceems web-config.d/50-warewulf.yaml 640 ceems"
+is "services that it switches on are installed, and systemd takes its own" "$(said links)$(said units)" ""
 [ "$tap_failed" = 0 ] || sed 's/^/# /' "$SCRATCH/said" "$SCRATCH/errors" "$SCRATCH"/checked.*
 tap_done

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Makes the files of a Warewulf overlay for a node, by the engine that Warewulf has, Go's text/template, with what
-// packaging/warewulf uses of Warewulf's own: Id, Tags, Include, abort.
+// Makes the files of a Warewulf overlay for a node, by the engine that Warewulf 4.6 has, Go's text/template, with what
+// packaging/warewulf uses of Warewulf's own, as they are there: Id, Tags; Include, to which a file that it cannot read is
+// an empty one; abort, which writes no file but goes on; fail (of sprig). Files have the mode of their template.
 //
 //	go run warewulf_render.go ROOTFS FOLDER ID [TAG=VALUE...]
 package main
@@ -21,22 +22,22 @@ type node struct {
 	Tags map[string]string
 }
 
-var errAbort = errors.New("abort")
-
-func render(path string, n node) ([]byte, error) {
+func render(path string, n node) (text []byte, write bool, err error) {
 	var out bytes.Buffer
+	write = true
 	functions := template.FuncMap{
-		"abort": func() (string, error) { return "", errAbort },
-		"Include": func(path string) (string, error) {
-			text, err := os.ReadFile(path)
-			return strings.TrimSuffix(string(text), "\n"), err
+		"abort": func() string { write = false; return "" },
+		"fail":  func(text string) (string, error) { return "", errors.New(text) },
+		"Include": func(path string) string {
+			text, _ := os.ReadFile(path)
+			return strings.TrimSuffix(string(text), "\n")
 		},
 	}
-	t, err := template.New(filepath.Base(path)).Funcs(functions).ParseFiles(path)
+	t, err := template.New(filepath.Base(path)).Option("missingkey=default").Funcs(functions).ParseFiles(path)
 	if err == nil {
 		err = t.Execute(&out, n)
 	}
-	return out.Bytes(), err
+	return out.Bytes(), write, err
 }
 
 func main() {
@@ -60,21 +61,22 @@ func main() {
 				return err
 			}
 			return os.Symlink(link, target)
-		case !strings.HasSuffix(path, ".ww"):
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(target, text, 0o644)
 		}
-		text, err := render(path, n)
-		if errors.Is(err, errAbort) {
-			return nil
-		}
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(strings.TrimSuffix(target, ".ww"), text, 0o644)
+		var text []byte
+		write := true
+		if strings.HasSuffix(path, ".ww") {
+			text, write, err = render(path, n)
+		} else {
+			text, err = os.ReadFile(path)
+		}
+		if err != nil || !write {
+			return err
+		}
+		return os.WriteFile(strings.TrimSuffix(target, ".ww"), text, info.Mode())
 	})
 	if err != nil {
 		log.Fatal(err)
