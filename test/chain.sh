@@ -20,6 +20,8 @@ chain_begin() { # prints why it is not possible
 sql() { psql_do -c "$1"; }
 # UUID: CPU time of a unit's final report, with what it had used before it was found
 chain_cpu_us() { sql "SELECT (cpu_user_ns + cpu_system_ns + coalesce(before_cpu_user_ns + before_cpu_system_ns, 0)) / 1000 FROM unit_node WHERE final AND uuid = '$1'"; }
+# NAME: microjoules of ceems_NAME_joules_total in the scrape that is in body, all units and domains together
+joules() { awk -v m="^ceems_$1_joules_total" '$0 ~ m { split($NF, n, "."); uj += n[1] * 1000000 + substr(n[2] "000000", 1, 6) } END { printf "%.0f\n", uj }' body; }
 chain_ship() { # [NODE...]: what is in spool, or in spool-NODE
 	local node
 	for node in "${@:-}"; do

@@ -4,6 +4,9 @@
 # run (ceemsd's); its groups are removed at the end.
 #   kubelet_start [api]   in the background; rig_pid. api: with an API server, if there is an etcd
 #   kubelet_there         its control groups are
+#   node_pid PROGRAM      of that node: kubelet, containerd, kube-apiserver, as this process namespace has it
+#   pod NAME NAMESPACE COMMAND [RESOURCES [MORE]]  YAML of a pod with one container
+#   scrape; value METRIC LABELS; shows METRIC LABELS VALUE  of the ceemsd at $port
 rig=$TOP/test/rig/k8s k8s=$BUILD/ceems-k8s
 [ -x "$k8s" ] || skip_all "ceems-k8s was not built here"
 [ -x "$BUILD/ceemsd" ] || skip_all "ceemsd was not built here"
@@ -27,3 +30,25 @@ kubelet_start() {
 	started $rig_pid
 }
 kubelet_there() { [ -n "$(find /sys/fs/cgroup -maxdepth 4 -type d -path "*/$name/kubepods/burstable" 2>/dev/null | head -1)" ]; }
+# the file has its number in the node's own namespace
+node_pid() {
+	local p
+	for p in /proc/[0-9]*; do
+		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/${1#kube-}.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = "$1" ] && echo "${p#/proc/}"
+	done | head -1
+}
+pod() {
+	cat <<-END
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: "$1", namespace: "$2"}
+		spec: {nodeName: labnode, hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: Never, ${5:-}
+		  containers: [{name: c1, image: "localhost/bb:1", imagePullPolicy: Never, command: [sh, -c, '$3'], resources: {${4:-}}}]}
+	END
+}
+scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
+value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
+# METRIC LABEL VALUE: a scrape has it
+shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
+# UID: CPU time of a pod by its series
+cpu_us() { awk -v u="$1" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }

@@ -30,23 +30,8 @@ ok "ceems-k8s, which was started before, finds its control groups" wait_for 20 g
 runtime_answers() { ! grep -q 'container runtime: .*asked again' adapter.log || grep -q 'container runtime: answers again' adapter.log; }
 ok "and asks the container runtime" wait_for 60 runtime_answers || tail -n 3 adapter.log | sed 's/^/# /'
 
-scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
-value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
-# METRIC LABEL VALUE: a scrape has it
-shows() { scrape && [ "$(value "$1" "$2")" = "$3" ]; }
-cpu_us() { awk -v u="$1" 'index($1, "ceems_compute_unit_cpu_") == 1 && /_(user|system)_seconds_total\{/ && index($1, u) { s += $2 } END { printf "%d\n", s * 1e6 + 0.001 }' body; }
 pods() { find /sys/fs/cgroup -type d -path "*/$name/kubepods/*" -name 'pod*' -printf '%f\n' 2>/dev/null | sort -u | sed 's/^pod//'; }
 busy='i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; sleep 1'
-# NAME NAMESPACE COMMAND [RESOURCES]
-pod() {
-	cat <<-END
-		apiVersion: v1
-		kind: Pod
-		metadata: {name: "$1", namespace: "$2"}
-		spec: {nodeName: labnode, hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: Never, ${5:-}
-		  containers: [{name: c1, image: "localhost/bb:1", imagePullPolicy: Never, command: [sh, -c, '$3'], resources: {${4:-}}}]}
-	END
-}
 # what the last look at each pod's group saw: UID CPU-us PEAK, from when it was empty until it was removed
 (
 	while sleep 0.02; do
@@ -85,15 +70,10 @@ is "pause containers and classes are no units" "$(grep -c '^ceems_compute_unit_c
 rm "$node/manifests/static.yaml"
 
 # ---- kubelet is restarted; ceemsd notices nothing
-kubelet() { # its process here: the file has its number in the node's own namespace
-	for p in /proc/[0-9]*; do
-		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/kubelet.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kubelet ] && echo "${p#/proc/}"
-	done | head -1
-}
 pod other kube-system 'sleep 1000' >"$node/manifests/other.yaml"
 two() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 1 ]; }
 ok "a second pod runs" wait_for 60 two
-kill "$(kubelet)"
+kill "$(node_pid kubelet)"
 sleep 3
 scrape
 is "a restart of kubelet ends no pod and starts none" "$(value ceems_compute_units 'manager="k8s"') $(value ceems_steps_started_total k8s)" "1 2"
@@ -142,7 +122,11 @@ group_us() { # of the container with this id
 id=$("$rig" api $rig_pid GET /api/v1/namespaces/team/pods/web-0 | jq -r '.status.containerStatuses[0].containerID | sub(".*//"; "")')
 as_its_group() { scrape && [ "$(step_us "$web" c1)" -gt 0 ] && [ "$(step_us "$web" c1)" = "$(group_us "$id")" ]; }
 ok "their CPU time is that of their control group, to the microsecond" wait_for 20 as_its_group || echo "# $(step_us "$web" c1) of $(group_us "$id") of $id"
-pod two-seconds default "$busy" 'requests: {cpu: 100m}' >pod.yaml
+# one whose user says that it is a static pod, a job of Slurm's and root's
+scrape
+before=$(cpu_us "$hash")
+pod two-seconds default "$busy" 'requests: {cpu: 100m}' | sed "s|metadata: {|&annotations: {kubernetes.io/config.hash: $hash, kubernetes.io/config.source: file, created-by: root}, labels: {slurm-job-id: \"4711\"}, |
+	s|image:|env: [{name: SLURM_JOB_ID, value: \"4711\"}, {name: SLURM_JOB_USER, value: root}, {name: CEEMS_CLUSTER, value: other}], &|" >pod.yaml
 short=$(post default)
 ok "a pod of two seconds is there" wait_for 60 ended 3
 ok "its CPU time and memory are its control group's" wait_for 15 exact "$short" ||
@@ -150,22 +134,25 @@ ok "its CPU time and memory are its control group's" wait_for 15 exact "$short" 
 is "names and namespaces are in the records, no user is" \
 	"$("$BUILD/ceems-ringdump" "$run/ring" | grep step_stop | jq -r "select(.unit == \"$short\" and (.flags | index(\"part\") | not)) | [.hints.account, .hints.name, .hints.user, .uid] | map(tostring) | join(\" \")")" "default two-seconds null 0"
 
-# ---- containers are parts of it: init, a sidecar, one that is started again
+is "what a user says of it gives it nothing of another unit's, nor another unit of its" \
+	"$(cpu_us "$hash") $("$BUILD/ceems-ringdump" "$run/ring" | jq -rs "[.[] | select(.hints.name == \"two-seconds\") | .unit] | unique | join(\" \")")" "$before $short"
+
+# ---- containers are parts of it: init, a sidecar, one that is started again. Their names are those of a job's steps
 cat >pod.yaml <<-END
 	apiVersion: v1
 	kind: Pod
 	metadata: {name: parts, namespace: team}
 	spec: {nodeName: labnode, hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: OnFailure,
 	  volumes: [{name: v, emptyDir: {}}],
-	  initContainers: [{name: init, image: "localhost/bb:1", imagePullPolicy: Never, command: ["true"]},
-	    {name: side, restartPolicy: Always, image: "localhost/bb:1", imagePullPolicy: Never, command: [sleep, "1000"]}],
-	  containers: [{name: again, image: "localhost/bb:1", imagePullPolicy: Never, volumeMounts: [{name: v, mountPath: /tmp}],
+	  initContainers: [{name: "0", image: "localhost/bb:1", imagePullPolicy: Never, command: ["true"]},
+	    {name: extern, restartPolicy: Always, image: "localhost/bb:1", imagePullPolicy: Never, command: [sleep, "1000"]}],
+	  containers: [{name: batch, image: "localhost/bb:1", imagePullPolicy: Never, volumeMounts: [{name: v, mountPath: /tmp}],
 	    command: [sh, -c, '${busy% sleep 1} [ -e /tmp/x ] && exit 0; echo >/tmp/x; exit 7']}]}
 END
 parts=$(post team)
 ok "a pod with several containers is there" wait_for 60 ended 4
 has_parts() { [ "$(parts_of "$parts" | jq -r 'map(.hints.command + ":" + (.exit_status // 0 | tostring)) | sort | join(" ")')" = "$1" ]; }
-ok "each container is a part of it, by its name, with its exit code" wait_for 60 has_parts "again:0 again:$((7 << 8)) init:0 side:$((137 << 8))" || parts_of "$parts" | sed 's/^/# /'
+ok "each container is a part of it, by its name, with its exit code" wait_for 60 has_parts "0:0 batch:0 batch:$((7 << 8)) extern:$((137 << 8))" || parts_of "$parts" | sed 's/^/# /'
 scrape
 is "what they used is in the pod's, and no more" "$(parts_of "$parts" | jq --argjson pod "$(cpu_us "$parts")" \
 	'map(.counters | .cpu_user_ns + .cpu_system_ns) | add / 1000 | . <= $pod and . > $pod * 0.8')" true
@@ -241,12 +228,7 @@ ok "a pod with a claim ends" wait_for 90 ended 7
 kill $dra_pid
 
 touch "$node/apiserver.off"
-apiserver() {
-	for p in /proc/[0-9]*; do
-		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/apiserver.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kube-apiserver ] && echo "${p#/proc/}"
-	done | head -1
-}
-kill -9 "$(apiserver)"
+kill -9 "$(node_pid kube-apiserver)"
 ok "an API server that is killed is noticed" wait_for 60 grep -q 'not known until it answers' adapter2.log
 pod while-away kube-system 'sleep 1000' >"$node/manifests/away.yaml"
 more() { shows ceems_compute_units 'manager="k8s"' 2; }
@@ -262,6 +244,11 @@ is "nothing was lost or doubled" "$(value ceems_compute_units 'manager="k8s"') $
 rm "$node/manifests/away.yaml"
 ok "a pod that is deleted ends" wait_for 90 ended 9
 
+# ---- energy: that of all pods, of the system and of what idles is the node's
+scrape
+is "all energy of the node is of its pods, of the system or idle" "$(($(joules compute_unit_energy) + $(joules node_unattributed_energy)))" "$(joules node_energy)"
+ok "a pod of two seconds has some of it" [ "$(value ceems_compute_unit_energy_joules_total "$short" | tr -d .)" -gt 0 ]
+
 # ---- records: ceemsd, courier, aggregator, cacct
 chain_begin >why 2>&1
 if [ ! -s why ]; then
@@ -269,9 +256,10 @@ if [ ! -s why ]; then
 	sql "SELECT k8s_cluster_id('cloud')" >/dev/null
 	ok "a pod's final report reaches the aggregator" wait_for 120 chain_has "$short" || tail -n 3 courier.log agg.log | sed 's/^/# /'
 	is "its record has the CPU time of its group" "$(chain_cpu_us "$short")" "$(cut -d' ' -f1 "last.$short")"
+	is "and its energy" "$(sql "SELECT sum(host_uj) > 0 FROM unit_node WHERE uuid = '$short'")" t
 	is "a pod is one unit of the manager k8s, of no user" "$(sql "SELECT count(*), bool_and(uid IS NULL), (SELECT min(manager) FROM cluster) FROM unit_node WHERE uuid = '$short'")" "1|t|k8s"
 	is "containers are steps of its record, by their names" "$(sql "SELECT string_agg(s.command || ' ' || s.exit_status, ', ' ORDER BY s.command, s.exit_status)
-		FROM unit_step s JOIN unit_node n ON n.instance = s.instance WHERE n.uuid = '$parts' AND s.command IS NOT NULL")" "again 0, again $((7 << 8)), init 0, side $((137 << 8))"
+		FROM unit_step s JOIN unit_node n ON n.instance = s.instance WHERE n.uuid = '$parts' AND s.command IS NOT NULL")" "0 0, batch 0, batch $((7 << 8)), extern $((137 << 8))"
 	has_all() { [ "$(chain_cacct | grep -cE "$short|$hash|$first|$second|$web")" = 5 ]; }
 	ok "an operator sees pods and static pods with cacct" wait_for 60 has_all || { tail -n 3 cacct.err; chain_cacct; } | sed 's/^/# /'
 	is "nobody else does" "$(chain_other_user)" ""

@@ -19,18 +19,7 @@ ok "a real kubelet with the Pods API is up" wait_for 120 there || {
 	--k8s.kubelet-podresources-socket.file="$node/kl/pod-resources/kubelet.sock" >adapter.log 2>&1 </dev/null &
 started $!
 ok "it tells of its pods" wait_for 30 grep -q 'kubelet tells of its pods' adapter.log || sed 's/^/# /' adapter.log
-scrape() { curl -sf -o body "http://127.0.0.1:$port/metrics"; }
-value() { awk -v m="$1" -v u="$2" 'index($1, m "{") == 1 && index($1, u) { print $2; exit }' body; }
-pod() {
-	cat <<-END
-		apiVersion: v1
-		kind: Pod
-		metadata: {name: "$1", namespace: kube-system}
-		spec: {hostNetwork: true, enableServiceLinks: false, terminationGracePeriodSeconds: 1, restartPolicy: Never,
-		  containers: [{name: c1, image: "localhost/bb:1", imagePullPolicy: Never, command: [sh, -c, 'sleep 1000'], resources: {requests: {cpu: "$2"}}}]}
-	END
-}
-pod one 250m >"$node/manifests/one.yaml"
+pod one kube-system 'sleep 1000' 'requests: {cpu: 250m}' >"$node/manifests/one.yaml"
 cpus() { scrape && [ "$(value ceems_compute_unit_cpus 'manager="k8s"')" = "$1" ]; }
 ok "a pod's CPUs are what it requests" wait_for 60 cpus 0.25
 starts() { "$BUILD/ceems-ringdump" "$run/ring" | grep step_start | jq -r 'select(.hints.name) | [.hints.account, .hints.name] | join("/")' | sort -u; }
@@ -39,15 +28,10 @@ named() { [ "$(starts)" = kube-system/one-labnode ]; }
 ok "its name and namespace are in the record of its start" wait_for 30 named || starts | sed 's/^/# /'
 
 # kubelet goes, and with it the call
-kubelet() {
-	for p in /proc/[0-9]*; do
-		grep -qs "^NSpid:.*[[:space:]]$(cat "$node/kubelet.pid")$" "$p/status" && [ "$(cat "$p/comm" 2>/dev/null)" = kubelet ] && echo "${p#/proc/}"
-	done | head -1
-}
-kill -9 "$(kubelet)"
+kill -9 "$(node_pid kubelet)"
 again() { [ "$(grep -c 'kubelet tells of its pods' adapter.log)" -ge 2 ]; }
 ok "a kubelet that is killed is asked again when it is back" wait_for 120 again || tail -n 5 adapter.log | sed 's/^/# /'
-pod two 100m >"$node/manifests/two.yaml"
+pod two kube-system 'sleep 1000' 'requests: {cpu: 100m}' >"$node/manifests/two.yaml"
 two() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 2 ]; }
 ok "a pod that starts then is seen, the other goes on" wait_for 90 two
 both() { [ "$(starts | tr '\n' ' ')" = "kube-system/one-labnode kube-system/two-labnode " ]; }
@@ -56,10 +40,10 @@ scrape
 is "nothing was doubled" "$(value ceems_units_started_total k8s)" 2
 
 # one that hangs: it does not answer a second client, nor matter
-kill -STOP "$(kubelet)"
+kill -STOP "$(node_pid kubelet)"
 scrape
 is "a kubelet that hangs ends no pod" "$(value ceems_compute_units 'manager="k8s"')" 2
-kill -CONT "$(kubelet)"
+kill -CONT "$(node_pid kubelet)"
 rm "$node"/manifests/*.yaml
 none() { scrape && [ "$(value ceems_compute_units 'manager="k8s"')" = 0 ]; }
 ok "pods end" wait_for 90 none

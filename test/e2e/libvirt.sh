@@ -151,7 +151,6 @@ ok "a QEMU that is killed ends its unit" wait_for 60 none
 
 # ---- energy: that of all VMs, of the system and of what idled is the node's, to the microjoule
 scrape
-joules() { awk -v m="^ceems_$1_joules_total" '$0 ~ m { split($NF, n, "."); uj += n[1] * 1000000 + substr(n[2] "000000", 1, 6) } END { printf "%.0f\n", uj }' body; }
 is "all energy of the node is of its VMs, of the system or idle" "$(($(joules compute_unit_energy) + $(joules node_unattributed_energy)))" "$(joules node_energy)"
 ok "VMs have some of it" [ "$(joules compute_unit_energy)" -gt 1000000 ]
 
