@@ -154,8 +154,8 @@ int unit_collector_open(const struct env *env, const struct unit_collector *whic
 		s->step_count = steps_capacity(s->units);
 		s->steps = calloc(s->step_count, sizeof(*s->steps));
 	}
-	int rc = unit_gpus_export_open(&s->gpus, env);
-	if (!s->views || rc < 0 || (s->step_count && !s->steps)) {
+	unit_gpus_export_open(&s->gpus, env);
+	if (!s->views || (s->step_count && !s->steps)) {
 		s->view_count = s->views ? s->view_count : 0;
 		s->step_count = s->steps ? s->step_count : 0;
 		unit_collector_close(s);
@@ -725,7 +725,7 @@ int unit_collector_collect(void *state, struct prom *out, struct err *err)
 		return err_set(err, rc, "no memory");
 	if (s->which.manager == MANAGER_SLURM ||
 	    (s->which.manager == MANAGER_K8S && !options_collector(o, "slurm")))
-		gpu_processes_export(s->env, s->gpus.maps, s->units, out);
+		gpu_processes_export(s->env, s->units, out);
 	if (s->which.manager == MANAGER_SLURM)
 		gpu_pause_export(s->env->gpu_pause, s->env->hostname, out);
 	units_node_totals(s->units, (uint32_t)s->which.manager, &totals);

@@ -18,6 +18,7 @@
 #include "daemon/emissions.h"
 #include "daemon/found.h"
 #include "daemon/gpus/driver_gpus.h"
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/gpus/gpu_pause.h"
 #include "daemon/groups/take_opened.h"
 #include "daemon/guests/guest_figures.h"
@@ -280,8 +281,9 @@ static int open_consumers(struct daemon *d, struct err *err)
 	if (!d->units)
 		return 0;
 	d->sample = sample_new(&d->env);
+	d->env.gpu_maps = gpu_maps_new(&d->env);
 	d->env.driver_gpus = driver_gpus_new(&d->env);
-	if (!d->sample || !d->env.driver_gpus ||
+	if (!d->sample || !d->env.gpu_maps || !d->env.driver_gpus ||
 	    guest_figures_new(d->units, &d->env.guests) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (d->has_ring) {
@@ -751,6 +753,7 @@ void daemon_close(struct daemon *d)
 	emissions_free(d->emissions);
 	free(d->enabled);
 	guest_figures_free(d->env.guests);
+	gpu_maps_free(d->env.gpu_maps);
 	driver_gpus_free(d->env.driver_gpus);
 	sample_free(d->sample);
 	close_ring(d);

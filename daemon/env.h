@@ -19,6 +19,7 @@ struct options;
 struct sampler;
 struct step_groups;
 struct driver_gpus;
+struct gpu_maps;
 struct ticker;
 struct unit_io;
 struct unit_counts;
@@ -46,7 +47,8 @@ struct env {
 	struct emissions *emissions;         /* NULL in tests that need none */
 	struct ticker *ticker;               /* NULL when no energy is divided */
 	struct guest_figures *guests; /* NULL when no virtual machines are exported */
-	struct driver_gpus *driver_gpus;     /* NULL in tests that need none */
+	struct gpu_maps *gpu_maps;    /* NULL in tests that need none */
+	struct driver_gpus *driver_gpus;     /* likewise */
 	struct step_groups *step_groups;     /* NULL without kernel programs */
 	struct unit_io *unit_io;             /* NULL when no IO is counted */
 	struct unit_counts *unit_net;        /* NULL when no network is counted */

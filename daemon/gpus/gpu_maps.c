@@ -51,7 +51,7 @@ struct gpu_map {
 
 struct gpu_maps {
 	const struct env *env;
-	char slurmd[256]; /* absolute; "": there is none */
+	char slurmd[256]; /* absolute; "": none was found yet */
 	size_t count;
 	struct gpu_map *map[MAPS_MAX];
 };
@@ -79,10 +79,8 @@ struct gpu_maps *gpu_maps_new(const struct env *env)
 {
 	struct gpu_maps *m = calloc(1, sizeof(*m));
 
-	if (m) {
+	if (m)
 		m->env = env;
-		find_slurmd(m, env->options->slurmd_path);
-	}
 	return m;
 }
 
@@ -230,8 +228,8 @@ static bool is_outdated(const struct gpu_maps *m, const struct gpu_map *map,
 	       unit->started_boottime_ns > map->answered_for_ns + AGAIN_NS;
 }
 
-static int ask_for_map(const struct gpu_maps *m, struct gpu_map *map,
-		       const struct unit *unit, uint64_t now, struct err *err)
+static int ask_for_map(struct gpu_maps *m, struct gpu_map *map, const struct unit *unit,
+		       uint64_t now, struct err *err)
 {
 	bool is_reloaded = map->reloads != m->env->reloads;
 
@@ -241,6 +239,8 @@ static int ask_for_map(const struct gpu_maps *m, struct gpu_map *map,
 	map->reloads = m->env->reloads;
 	map->asked_for_ns = is_reloaded ? now : unit->started_boottime_ns;
 	if (!m->slurmd[0])
+		find_slurmd(m, m->env->options->slurmd_path);
+	if (!m->slurmd[0])
 		return err_set(err, -ENOENT, "%s: not found",
 			       m->env->options->slurmd_path);
 	map->asked = question_new(m, map);
@@ -249,7 +249,7 @@ static int ask_for_map(const struct gpu_maps *m, struct gpu_map *map,
 
 /* 0: the map is known, maybe the one of before; -EAGAIN: not yet; else slurmd cannot
  * tell. */
-static int learn_gpu_map(const struct gpu_maps *m, struct gpu_map *map,
+static int learn_gpu_map(struct gpu_maps *m, struct gpu_map *map,
 			 const struct unit *unit, uint64_t now, unsigned wait_ms,
 			 struct err *err)
 {
@@ -283,6 +283,8 @@ static const struct gpus *list_for_unit(const struct gpu_map *map,
 int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
 		struct gpu_use *ret, size_t max, struct err *err)
 {
+	if (!m)
+		return err_set(err, -ENOENT, "no list of GPUs");
 	if (unit->manager == MANAGER_K8S)
 		return driver_gpus_of(m->env->driver_gpus, unit, ret, max, err);
 	struct gpu_map *map = map_of(m, unit->node);

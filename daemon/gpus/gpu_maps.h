@@ -14,7 +14,7 @@
  * is made when its first unit with a gpu comes, and retried each minute while that
  * fails. It is made anew after a reload of the daemon and when a unit starts ten
  * minutes after the last time; units that started before keep the devices that they
- * had. All calls are serialised by the caller.
+ * had. One for all who ask (env->gpu_maps); the caller serialises.
  */
 struct gpu_maps;
 
@@ -23,7 +23,7 @@ void gpu_maps_free(struct gpu_maps *m);               /* NULL-safe */
 
 /* gpus_of() with the map of the unit's slurmd, which is asked if needed; patient: and
  * given a moment, once a minute at most. -EAGAIN: no answer yet; other errors: there
- * will be none. */
+ * will be none, as with m NULL. */
 int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
 		struct gpu_use *ret, size_t max, struct err *err);
 

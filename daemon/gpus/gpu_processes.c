@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/gpus/driver_gpus.h"
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/sources/child_link.h"
 #include "lib/cgroup.h"
 
@@ -32,8 +33,7 @@ struct process_tally {
 };
 
 /* Of what is not known it is assumed that it was given. */
-static bool was_given(const struct env *env, struct gpu_maps *maps,
-		      const struct unit *unit, uint32_t device,
+static bool was_given(const struct env *env, const struct unit *unit, uint32_t device,
 		      const struct child_gpu_process *p)
 {
 	struct gpu_use use[GPUS_MAX];
@@ -43,7 +43,7 @@ static bool was_given(const struct env *env, struct gpu_maps *maps,
 	if (!unit->gpus[0])
 		return unit->manager == MANAGER_K8S &&
 		       !driver_gpus_told(env->driver_gpus);
-	int n = gpu_maps_of(maps, unit, false, use, GPUS_MAX, NULL);
+	int n = gpu_maps_of(env->gpu_maps, unit, false, use, GPUS_MAX, NULL);
 	for (int i = 0; i < n; i++) {
 		const struct gpu *g = use[i].gpu;
 		if (g->smi_index == GPUS_NONE)
@@ -71,8 +71,7 @@ static void note_intruder(struct process_tally *t, uint32_t unit)
 	t->intruder[i].processes++;
 }
 
-static void tally_process(const struct env *env, struct gpu_maps *maps,
-			  struct units *units, uint32_t device,
+static void tally_process(const struct env *env, struct units *units, uint32_t device,
 			  const struct child_gpu_process *p, struct process_tally *t)
 {
 	char path[RECORD_CGROUP_MAX];
@@ -85,7 +84,7 @@ static void tally_process(const struct env *env, struct gpu_maps *maps,
 	}
 	uint32_t unit = steps_unit(units, step);
 	const struct unit *u = units_get(units, unit);
-	bool given = was_given(env, maps, u, device, p);
+	bool given = was_given(env, u, device, p);
 	t->owned[given ? OF_HOLDER : OF_OTHER_UNIT]++;
 	if (!given)
 		note_intruder(t, unit);
@@ -123,8 +122,7 @@ static void put_process_tally(const struct env *env, struct units *units,
 	}
 }
 
-void gpu_processes_export(const struct env *env, struct gpu_maps *maps,
-			  struct units *units, struct prom *out)
+void gpu_processes_export(const struct env *env, struct units *units, struct prom *out)
 {
 	union {
 		struct child_gpu_processes m;
@@ -142,8 +140,7 @@ void gpu_processes_export(const struct env *env, struct gpu_maps *maps,
 			continue;
 		for (uint32_t k = 0; k < in.m.head.count; k++) {
 			if (!in.m.items[k].ended)
-				tally_process(env, maps, units, i, &in.m.items[k],
-					      &tally);
+				tally_process(env, units, i, &in.m.items[k], &tally);
 		}
 		put_process_tally(env, units, &in.m, &tally, out);
 	}

@@ -3,13 +3,11 @@
 #define CEEMS_DAEMON_GPUS_GPU_PROCESSES_H
 
 #include "daemon/env.h"
-#include "daemon/gpus/gpu_maps.h"
 #include "daemon/units.h"
 #include "lib/prom.h"
 
 /* Processes on the devices: whose they are, and those on a device that their unit was
  * not given. */
-void gpu_processes_export(const struct env *env, struct gpu_maps *maps,
-			  struct units *units, struct prom *out);
+void gpu_processes_export(const struct env *env, struct units *units, struct prom *out);
 
 #endif

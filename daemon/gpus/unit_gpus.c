@@ -8,20 +8,19 @@
 #include <string.h>
 
 #include "daemon/gpus/driver_gpus.h"
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/sources/child_link.h"
 #include "lib/log.h"
 
-int unit_gpus_export_open(struct unit_gpus_export *x, const struct env *env)
+void unit_gpus_export_open(struct unit_gpus_export *x, const struct env *env)
 {
-	*x = (struct unit_gpus_export){.env = env, .maps = gpu_maps_new(env)};
-	return x->maps ? 0 : -ENOMEM;
+	*x = (struct unit_gpus_export){.env = env};
 }
 
 void unit_gpus_export_close(struct unit_gpus_export *x)
 {
-	gpu_maps_free(x->maps);
 	gpu_vgpus_free(x->vgpus);
-	*x = (struct unit_gpus_export){.maps = NULL};
+	*x = (struct unit_gpus_export){.vgpus = NULL};
 }
 
 void unit_gpus_done(struct unit_gpus *u)
@@ -82,7 +81,7 @@ static void find_unit_gpus(struct unit_gpus_export *x, const struct unit *unit,
 {
 	struct gpu_use use[GPUS_MAX];
 	struct err err = {""};
-	int n = gpu_maps_of(x->maps, unit, true, use, GPUS_MAX, &err);
+	int n = gpu_maps_of(x->env->gpu_maps, unit, true, use, GPUS_MAX, &err);
 
 	if (n == -EAGAIN)
 		return;

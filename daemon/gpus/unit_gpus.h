@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "daemon/env.h"
-#include "daemon/gpus/gpu_maps.h"
 #include "daemon/gpus/gpu_vgpus.h"
 #include "daemon/units.h"
 #include "lib/buf.h"
@@ -18,12 +17,11 @@
  * do that a unit has as a whole. */
 struct unit_gpus_export {
 	const struct env *env;
-	struct gpu_maps *maps;
 	struct gpu_vgpus *vgpus; /* NULL: of Slurm's units alone */
 	struct log_repeat unknown;
 };
 
-int unit_gpus_export_open(struct unit_gpus_export *x, const struct env *env);
+void unit_gpus_export_open(struct unit_gpus_export *x, const struct env *env);
 void unit_gpus_export_close(struct unit_gpus_export *x);
 /* Before the units of a scrape: which parts of devices virtual machines have now, and
  * which pods share one. */

@@ -10,7 +10,6 @@
 
 #include "daemon/energy_options.h"
 #include "daemon/gpus/driver_gpus.h"
-#include "daemon/gpus/gpu_maps.h"
 #include "daemon/gpus/gpu_vgpus.h"
 #include "daemon/options.h"
 #include "daemon/sample.h"
@@ -55,7 +54,6 @@ struct ticker {
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
 	uint32_t cut_said;
-	struct gpu_maps *gpu_maps;         /* made when a GPU is first measured */
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
 	struct gpu_sharing *gpu_sharing;   /* likewise */
@@ -113,7 +111,6 @@ void ticker_free(struct ticker *t)
 		return;
 	units_energy_ticking(t->units, false);
 	meters_free(t->meters);
-	gpu_maps_free(t->gpu_maps);
 	gpu_readings_free(t->gpu_readings);
 	gpu_weights_free(t->gpu_weights);
 	gpu_sharing_free(t->gpu_sharing);
@@ -288,8 +285,6 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 		if (source && source == meters_source_number("gpu"))
 			p.gpus_by_driver = true;
 	}
-	if (p.gpus && !t->gpu_maps)
-		t->gpu_maps = gpu_maps_new(t->env);
 	if (p.gpus_by_driver && !t->gpu_readings)
 		t->gpu_readings = gpu_readings_new(t->env);
 	if (p.gpus_by_driver && !t->gpu_weights)
@@ -308,7 +303,7 @@ static struct usage_deltas_params usage_params(struct ticker *t, uint64_t t1_ns)
 	p.gpu_vgpus = t->gpu_vgpus;
 	if (t->env->options->energy_gpu_sharing)
 		p.gpu_sharing = t->gpu_sharing;
-	p.gpu_maps = t->gpu_maps;
+	p.gpu_maps = t->env->gpu_maps;
 	if (p.gpus)
 		driver_gpus_look(t->env->driver_gpus, t->units);
 	if (t->gpu_readings)

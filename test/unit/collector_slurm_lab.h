@@ -12,6 +12,7 @@
 
 #include "daemon/collector.h"
 #include "daemon/env.h"
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/options.h"
 #include "daemon/sample.h"
 #include "daemon/units.h"
@@ -93,7 +94,8 @@ static inline void lab_init(struct lab *l, const char *fixture)
 		fail_msg("%s", err.text);
 	l->prom = prom_new(0);
 	l->sampler = sample_new(&l->env);
-	assert_true(l->prom && l->sampler);
+	l->env.gpu_maps = gpu_maps_new(&l->env);
+	assert_true(l->prom && l->sampler && l->env.gpu_maps);
 	now_ns = 1000 * NSEC_PER_SEC;
 }
 
@@ -108,6 +110,7 @@ static inline void lab_open(struct lab *l)
 static inline void lab_done(struct lab *l)
 {
 	lab_collector->close(l->state);
+	gpu_maps_free(l->env.gpu_maps);
 	sample_free(l->sampler);
 	units_close(l->env.units);
 	prom_free(l->prom);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/sources/meters.h"
 #include "daemon/ticker/ticker.h"
 #include "daemon/units_energy.h"
@@ -157,6 +158,8 @@ static inline void lab_init(struct lab *l)
 	l->tree.node.options.energy_idle_watts = none;
 	l->tree.node.options.slurmd_path = no_slurmd;
 	l->tree.node.options.gpu_order_map = none;
+	l->tree.node.env.gpu_maps = gpu_maps_new(&l->tree.node.env);
+	assert_non_null(l->tree.node.env.gpu_maps);
 	l->rundir = open(l->tree.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lab_units_open(l);
 	lab_sampler_open(l);
@@ -169,6 +172,7 @@ static inline void lab_done(struct lab *l, const struct collector *c)
 	ticker_free(l->ticker);
 	units_close(l->units);
 	close(l->rundir);
+	gpu_maps_free(l->tree.node.env.gpu_maps);
 	tree_done(&l->tree, c);
 }
 
