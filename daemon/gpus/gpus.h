@@ -93,8 +93,7 @@ struct gpu_use {
 /* gpus and gpu_share are struct record's (flags & RECORD_GPUS_TRUSTED already checked).
  * Writes at most max uses and returns how many; 0 when Slurm does not manage gpus here
  * (the variables are then the user's own); -EINVAL for a malformed list, -ERANGE for an
- * index that this node does not have. Exported as: index = gpu->index, hindex =
- * "<hostname>/gpu-<index>", gpuuuid = gpu->uuid, gpuiid = gpu->instance or "". */
+ * index that this node does not have. */
 int gpus_of(const struct gpus *g, const char *gpus, const char *gpu_share,
 	    struct gpu_use *ret, size_t max, struct err *err);
 

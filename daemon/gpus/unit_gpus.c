@@ -9,6 +9,7 @@
 
 #include "daemon/gpus/driver_gpus.h"
 #include "daemon/gpus/gpu_maps.h"
+#include "daemon/gpus/unit_gpu_labels.h"
 #include "daemon/sources/child_link.h"
 #include "lib/log.h"
 
@@ -34,23 +35,11 @@ void unit_gpus_done(struct unit_gpus *u)
 static int render_gpu_labels(const struct unit_gpus_export *x, const struct unit *unit,
 			     const struct gpu_use *use, struct unit_gpu *out)
 {
-	char index[16], hindex[RECORD_NAME_MAX * 5], instance[16] = "";
+	struct unit_gpu_labels l;
 
-	(void)snprintf(index, sizeof(index), "%u", use->gpu->index);
-	(void)snprintf(hindex, sizeof(hindex), "%s/gpu-%s", x->env->hostname, index);
-	if (use->gpu->instance != GPUS_NONE)
-		(void)snprintf(instance, sizeof(instance), "%u", use->gpu->instance);
-	const struct prom_label labels[] = {
-		{"manager", record_manager_name((uint8_t)unit->manager)},
-		{"hostname", x->env->hostname},
-		{"cgrouphostname", unit->node},
-		{"uuid", unit->id},
-		{"index", index},
-		{"hindex", hindex},
-		{"gpuuuid", use->gpu->uuid},
-		{"gpuiid", instance},
-	};
-	prom_render_labels(&out->labels, labels, sizeof(labels) / sizeof(labels[0]));
+	unit_gpu_labels(&l, x->env, unit, use->gpu->index, use->gpu->uuid,
+			use->gpu->instance);
+	prom_render_labels(&out->labels, l.label, UNIT_GPU_LABELS);
 	out->share = use->share;
 	out->device = use->share < 1 ? GPUS_NONE : use->gpu->smi_index;
 	out->instance = use->gpu->instance;
@@ -99,37 +88,32 @@ static const struct prom_family family_flag = {
 	"ceems_compute_unit_gpu_index_flag", PROM_GAUGE,
 	"Share of the device that the unit holds, 1 = all of it"};
 
+static const struct prom_family
+	family_power = {"ceems_compute_unit_gpu_power_watts", PROM_GAUGE,
+			"Power of a device that the unit holds as a whole"},
+	family_busy = {"ceems_compute_unit_gpu_busy_ratio", PROM_GAUGE,
+		       "Share of the driver's last sample period in which a kernel ran "
+		       "on a device that the unit holds as a whole"},
+	family_memory_size = {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,
+			      "Memory of a device that the unit holds as a whole, or "
+			      "of its instance"},
+	family_sm_count = {"ceems_compute_unit_gpu_sm_count", PROM_GAUGE,
+			   "Multiprocessors, or compute units, of a device that the "
+			   "unit holds as a whole, or of its instance (the driver's "
+			   "count)"};
+
+/* What is told of a device by itself, in the order of their samples */
 static const struct unit_gpu_column {
 	enum child_gpu_value value;
-	struct prom_family family;
+	const struct prom_family *family;
 	unsigned decimals;
 } unit_gpu_columns[] = {
-	{CHILD_GPU_POWER,
-	 {"ceems_compute_unit_gpu_power_watts", PROM_GAUGE,
-	  "Power of a device that the unit holds as a whole"},
-	 6},
-	{CHILD_GPU_BUSY,
-	 {"ceems_compute_unit_gpu_busy_ratio", PROM_GAUGE,
-	  "Share of the driver's last sample period in which a kernel ran on a device "
-	  "that the unit holds as a whole"},
-	 6},
-	{CHILD_GPU_MEMORY_USED,
-	 {"ceems_compute_unit_gpu_memory_used_bytes", PROM_GAUGE,
-	  "Memory in use of a device that the unit holds as a whole, or of its "
-	  "instance; else by the unit's DRM clients"},
-	 0},
-	{CHILD_GPU_MEMORY_TOTAL,
-	 {"ceems_compute_unit_gpu_memory_size_bytes", PROM_GAUGE,
-	  "Memory of a device that the unit holds as a whole, or of its instance"},
-	 0},
-	{CHILD_GPU_SM_COUNT,
-	 {"ceems_compute_unit_gpu_sm_count", PROM_GAUGE,
-	  "Multiprocessors, or compute units, of a device that the unit holds as a "
-	  "whole, or of its instance (the driver's count)"},
-	 0},
+	{CHILD_GPU_POWER, &family_power, 6},
+	{CHILD_GPU_BUSY, &family_busy, 6},
+	{CHILD_GPU_MEMORY_USED, &unit_gpu_memory_used, 0},
+	{CHILD_GPU_MEMORY_TOTAL, &family_memory_size, 0},
+	{CHILD_GPU_SM_COUNT, &family_sm_count, 0},
 };
-
-#define UNIT_GPU_SM_COLUMN (sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]) - 1)
 
 static const struct prom_family unit_gpu_figures[CHILD_GPU_FIGURES] = {
 	[CHILD_GPU_GRAPHICS] = {"ceems_compute_unit_gpu_graphics_active_ratio",
@@ -212,7 +196,7 @@ static void put_device_values(const struct unit_gpus_export *x,
 		const struct unit_gpu_column *c = &unit_gpu_columns[i];
 		if (!child_gpu_has(&in.gpu, c->value))
 			continue;
-		prom_family(out, &c->family);
+		prom_family(out, c->family);
 		prom_put_block_scaled(out, &use->labels, in.gpu.value[c->value],
 				      c->decimals);
 	}
@@ -245,18 +229,14 @@ static void put_instance_memory(const struct unit_gpu *use,
 {
 	static const struct {
 		enum child_gpu_instance_value which;
-		enum child_gpu_value same; /* as of a device */
-	} values[] = {{CHILD_GPU_INSTANCE_USED, CHILD_GPU_MEMORY_USED},
-		      {CHILD_GPU_INSTANCE_TOTAL, CHILD_GPU_MEMORY_TOTAL}};
-	static const size_t n = sizeof(unit_gpu_columns) / sizeof(unit_gpu_columns[0]);
+		const struct prom_family *family;
+	} values[] = {{CHILD_GPU_INSTANCE_USED, &unit_gpu_memory_used},
+		      {CHILD_GPU_INSTANCE_TOTAL, &family_memory_size}};
 
 	for (size_t i = 0; i < 2; i++) {
 		if (!(g->have >> values[i].which & 1))
 			continue;
-		for (size_t c = 0; c < n; c++) {
-			if (unit_gpu_columns[c].value == values[i].same)
-				prom_family(out, &unit_gpu_columns[c].family);
-		}
+		prom_family(out, values[i].family);
 		prom_put_block_u64(out, &use->labels, g->value[values[i].which]);
 	}
 }
@@ -278,7 +258,7 @@ static void put_instance_values(const struct unit_gpus_export *x,
 	if (alone)
 		put_instance_memory(use, g, out);
 	if (g->sm_count) {
-		prom_family(out, &unit_gpu_columns[UNIT_GPU_SM_COLUMN].family);
+		prom_family(out, &family_sm_count);
 		prom_put_block_u64(out, &use->labels, g->sm_count);
 	}
 	if (alone)
@@ -305,43 +285,32 @@ static void put_vgpu(const struct unit_gpus_export *x, const struct unit *unit,
 		     const struct gpu_vgpu *v, struct prom *out)
 {
 	const struct child_gpu_vgpu *said = &v->said;
-	char index[16], hindex[RECORD_NAME_MAX * 5], instance[16] = "", id[16];
-	(void)snprintf(index, sizeof(index), "%u", v->device);
-	(void)snprintf(hindex, sizeof(hindex), "%s/gpu-%s", x->env->hostname, index);
-	(void)snprintf(id, sizeof(id), "%u", said->id);
-	if (said->gi != CHILD_GPU_NONE)
-		(void)snprintf(instance, sizeof(instance), "%u", said->gi);
-	const struct prom_label labels[] = {
-		{"manager", record_manager_name((uint8_t)unit->manager)},
-		{"hostname", x->env->hostname},
-		{"cgrouphostname", unit->node},
-		{"uuid", unit->id},
-		{"index", index},
-		{"hindex", hindex},
-		{"gpuuuid", v->gpu_uuid},
-		{"gpuiid", instance},
-		{"vgpu", id},
-		{"type", said->type}};
-	static const struct {
+	const struct {
 		enum child_gpu_vgpu_value which;
-		enum child_gpu_value same; /* as of a device */
-	} values[] = {{CHILD_GPU_VGPU_BUSY, CHILD_GPU_BUSY},
-		      {CHILD_GPU_VGPU_USED, CHILD_GPU_MEMORY_USED},
-		      {CHILD_GPU_VGPU_SIZE, CHILD_GPU_MEMORY_TOTAL}};
-	const uint64_t value[] = {said->busy_ppm, said->used_bytes, said->size_bytes};
+		const struct prom_family *family;
+		uint64_t value;
+		unsigned decimals;
+	} values[] = {{CHILD_GPU_VGPU_BUSY, &family_busy, said->busy_ppm, 6},
+		      {CHILD_GPU_VGPU_USED, &unit_gpu_memory_used, said->used_bytes, 0},
+		      {CHILD_GPU_VGPU_SIZE, &family_memory_size, said->size_bytes, 0}};
+	struct unit_gpu_labels l;
+	char id[16];
 
+	_Static_assert(CHILD_GPU_NONE == GPUS_NONE, "no instance is the same to both");
+	(void)snprintf(id, sizeof(id), "%u", said->id);
+	unit_gpu_labels(&l, x->env, unit, v->device, v->gpu_uuid, said->gi);
+	l.label[UNIT_GPU_LABELS] = (struct prom_label){"vgpu", id};
+	l.label[UNIT_GPU_LABELS + 1] = (struct prom_label){"type", said->type};
 	prom_family(out, &vgpu_info);
-	prom_put_u64(out, labels, 10, 1);
+	prom_put_u64(out, l.label, UNIT_GPU_LABELS + 2, 1);
 	prom_family(out, &family_flag);
-	prom_put_scaled(out, labels, 9, v->share_ppm, 6);
-	for (size_t i = 0; i < 3; i++) {
-		const struct unit_gpu_column *c = unit_gpu_columns;
+	prom_put_scaled(out, l.label, UNIT_GPU_LABELS + 1, v->share_ppm, 6);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		if (!(said->have >> values[i].which & 1))
 			continue;
-		while (c->value != values[i].same)
-			c++;
-		prom_family(out, &c->family);
-		prom_put_scaled(out, labels, 9, value[i], c->decimals);
+		prom_family(out, values[i].family);
+		prom_put_scaled(out, l.label, UNIT_GPU_LABELS + 1, values[i].value,
+				values[i].decimals);
 	}
 }
 
