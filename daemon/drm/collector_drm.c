@@ -2,111 +2,101 @@
 /* What units use of GPUs by DRM: the last round of daemon/drm/drm_reader.c. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/collector.h"
 #include "daemon/drm/drm_reader.h"
+#include "daemon/gpus/gpu_maps.h"
+#include "daemon/gpus/unit_gpu_labels.h"
 #include "daemon/groups/step_groups.h"
 #include "daemon/sources/child_link.h"
 #include "daemon/units.h"
-#include "lib/cleanup.h"
-#include "lib/drm/drm_gpus.h"
 
-struct drm_scrape {
-	const struct env *env;
-	uint32_t base; /* the number of the first device */
-	struct drm_gpus gpus;
+/* Devices whose memory ceems-gpu tells: whoever holds one has that. */
+struct told_memory {
+	uint32_t count;
+	char pci[CHILD_GPUS_MAX][DRM_PDEV_BYTES];
 };
-
-static void drm_close(void *state)
-{
-	free(state);
-}
 
 static int drm_open(const struct env *env, void **ret_state, struct err *err)
 {
-	auto_free struct drm_scrape *s = calloc(1, sizeof(*s));
-
 	if (!env->drm)
 		return err_set(err, -ENODEV, "no device of amdgpu, xe or i915");
-	if (!s)
-		return err_set(err, -ENOMEM, "out of memory");
-	s->env = env;
-	s->base = drm_gpus_base(env->procfd);
-	int rc = drm_gpus_find(env->sysfd, &s->gpus, err);
-	if (rc < 0)
-		return rc;
-	*ret_state = steal_ptr(&s);
+	*ret_state = (void *)(uintptr_t)env;
 	return 0;
 }
 
-/* As ceems-gpu counts it; DRM_NONE: it does not read it. */
-static uint32_t index_of_device(const struct drm_scrape *s, const char *pdev)
-{
-	for (uint32_t i = 0; i < s->gpus.count; i++) {
-		if (strcmp(s->gpus.gpu[i].pci, pdev) == 0)
-			return s->base + i;
-	}
-	return DRM_NONE;
-}
-
-/* Then whoever holds the device has that. */
-static bool is_memory_told(const struct env *env, uint32_t index)
+static void find_told_memory(const struct env *env, struct told_memory *ret)
 {
 	char name[CHILD_NAME_BYTES];
 	_Alignas(8) char message[CHILD_MESSAGE_MAX];
 	const struct child_gpu *m = (const struct child_gpu *)message;
 
-	if (!env->gpu || index == DRM_NONE)
-		return false;
-	(void)snprintf(name, sizeof(name), "gpu%u", index);
-	return child_link_get(env->gpu, CHILD_GPU, name, message, sizeof(message)) >
-		       0 &&
-	       child_gpu_has(m, CHILD_GPU_MEMORY_USED);
+	ret->count = 0;
+	for (uint32_t i = 0; env->gpu && i < CHILD_GPUS_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "gpu%u", i);
+		if (child_link_get(env->gpu, CHILD_GPU, name, message,
+				   sizeof(message)) > 0 &&
+		    child_gpu_has(m, CHILD_GPU_MEMORY_USED))
+			(void)snprintf(ret->pci[ret->count++], DRM_PDEV_BYTES, "%.23s",
+				       m->pci);
+	}
 }
 
-static void put_drm_use(const struct drm_scrape *s, const struct drm_use *use,
-			struct prom *out)
+static bool is_memory_told(const struct told_memory *t, const char *pdev)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (strcmp(t->pci[i], pdev) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The device's place among those that the unit was given; GPUS_NONE: it was not.
+ * -EAGAIN: that is not known yet. */
+static int index_in_unit(const struct env *env, const struct unit *unit,
+			 const char *pdev, uint32_t *ret)
+{
+	struct gpu_use use[GPUS_MAX];
+	bool is_given = unit->manager != MANAGER_LIBVIRT && unit->gpus[0];
+	int n = is_given ? gpu_maps_of(env->gpu_maps, unit, true, use, GPUS_MAX, NULL)
+			 : 0;
+
+	*ret = GPUS_NONE;
+	if (n == -EAGAIN)
+		return n;
+	for (int i = 0; i < n && *ret == GPUS_NONE; i++) {
+		if (strcmp(use[i].gpu->uuid, pdev) == 0)
+			*ret = use[i].gpu->index;
+	}
+	return 0;
+}
+
+static void put_drm_use(const struct env *env, const struct told_memory *told,
+			const struct drm_use *use, struct prom *out)
 {
 	static const struct prom_family seconds = {
 		"ceems_compute_unit_gpu_engine_seconds_total", PROM_COUNTER,
 		"Time for which engines of the device worked for the unit, of several "
 		"of a kind together (DRM fdinfo)"};
-	static const struct prom_family memory = {
-		"ceems_compute_unit_gpu_memory_used_bytes", PROM_GAUGE,
-		"Memory in use of a device that the unit holds as a whole, or of its "
-		"instance; else by the unit's DRM clients"};
-	const struct env *env = s->env;
 	const struct unit *unit = units_get(env->units, use->unit);
-	uint32_t n = index_of_device(s, use->pdev);
-	char index[16] = "", hindex[RECORD_NAME_MAX * 5] = "";
+	struct unit_gpu_labels l;
+	uint32_t index;
 
-	if (n != DRM_NONE) {
-		(void)snprintf(index, sizeof(index), "%u", n);
-		(void)snprintf(hindex, sizeof(hindex), "%s/gpu-%s", env->hostname,
-			       index);
-	}
-	struct prom_label labels[] = {
-		{"manager", record_manager_name((uint8_t)unit->manager)},
-		{"hostname", env->hostname},
-		{"cgrouphostname", unit->node},
-		{"uuid", unit->id},
-		{"index", index},
-		{"hindex", hindex},
-		{"gpuuuid", use->pdev},
-		{"engine", ""},
-	};
-	for (uint32_t i = 0; i < use->time_count; i++) {
-		labels[7].value = use->times[i].name;
-		prom_family(out, &seconds);
-		prom_put_scaled(out, labels, 8, use->times[i].busy_ns, 9);
-	}
-	labels[7] = (struct prom_label){"gpuiid", ""};
-	if (!use->has_memory || is_memory_told(env, n))
+	if (index_in_unit(env, unit, use->pdev, &index) < 0)
 		return;
-	prom_family(out, &memory);
-	prom_put_u64(out, labels, 8, use->memory_bytes);
+	unit_gpu_labels(&l, env, unit, index, use->pdev, GPUS_NONE);
+	if (use->has_memory && !is_memory_told(told, use->pdev)) {
+		prom_family(out, &unit_gpu_memory_used);
+		prom_put_u64(out, l.label, UNIT_GPU_LABELS, use->memory_bytes);
+	}
+	for (uint32_t i = 0; i < use->time_count; i++) {
+		l.label[UNIT_GPU_LABELS - 1] =
+			(struct prom_label){"engine", use->times[i].name};
+		prom_family(out, &seconds);
+		prom_put_scaled(out, l.label, UNIT_GPU_LABELS, use->times[i].busy_ns,
+				9);
+	}
 }
 
 static void put_left_out(const struct env *env, const struct drm_uses *u,
@@ -134,22 +124,29 @@ static void put_left_out(const struct env *env, const struct drm_uses *u,
 
 static int drm_collect(void *state, struct prom *out, struct err *err)
 {
-	struct drm_scrape *s = state;
+	const struct env *env = state;
 	struct drm_left_out left_out;
+	struct told_memory told;
 	struct drm_uses *uses;
-	int rc = drm_reader_take(s->env->drm, &uses, &left_out, err);
+	int rc = drm_reader_take(env->drm, &uses, &left_out, err);
 
 	if (rc < 0)
 		return rc == -EAGAIN ? 0 : rc;
-	drm_uses_settle(uses, s->env->units);
+	find_told_memory(env, &told);
+	drm_uses_settle(uses, env->units);
 	for (size_t i = 0; i < uses->count; i++) {
-		if (step_groups_exported(s->env, uses->uses[i].unit))
-			put_drm_use(s, &uses->uses[i], out);
+		if (step_groups_exported(env, uses->uses[i].unit))
+			put_drm_use(env, &told, &uses->uses[i], out);
 	}
-	put_left_out(s->env, uses, &left_out, out);
-	drm_reader_give(s->env->drm);
+	put_left_out(env, uses, &left_out, out);
+	drm_reader_give(env->drm);
 	return prom_error(out) ? err_set(err, prom_error(out), "no room for samples")
 			       : 0;
+}
+
+static void drm_close(void *state)
+{
+	(void)state;
 }
 
 const struct collector collector_drm = {

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "daemon/drm/drm_reader.h"
+#include "daemon/gpus/gpu_maps.h"
 #include "daemon/units.h"
 #include "lib/cleanup.h"
 #include "lib/fd_pass.h"
@@ -131,34 +132,46 @@ static void tell_start(struct record *r)
 			 0);
 }
 
+static void start_of_step(struct record *r, const char *id, uint32_t step,
+			  uint64_t boottime_ns)
+{
+	char path[128];
+
+	record_init(r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(r, r->unit, sizeof(r->unit), id);
+	record_set(r, r->node, sizeof(r->node), "n1");
+	(void)snprintf(path, sizeof(path),
+		       "/system.slice/slurmstepd.scope/job_%s/step_%u", id, step);
+	record_add_cgroup(r, CGROUP_UNIFIED, path);
+	r->step = step;
+	r->boottime_ns = r->realtime_ns = boottime_ns;
+}
+
 static void start_step(const char *id, uint32_t step, uint64_t boottime_ns)
 {
 	struct record r;
-	char path[128];
 
-	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
-	record_set(&r, r.unit, sizeof(r.unit), id);
-	record_set(&r, r.node, sizeof(r.node), "n1");
-	(void)snprintf(path, sizeof(path),
-		       "/system.slice/slurmstepd.scope/job_%s/step_%u", id, step);
-	record_add_cgroup(&r, CGROUP_UNIFIED, path);
-	r.step = step;
-	r.boottime_ns = r.realtime_ns = boottime_ns;
+	start_of_step(&r, id, step, boottime_ns);
 	tell_start(&r);
 }
 
-/* No scrape waits for the first round. */
-static void collect_until_read(void)
+/* No scrape waits for the first round, nor for slurmd. */
+static void collect_until(const char *text)
 {
 	const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
 
 	for (unsigned i = 0; i < 6000; i++) {
 		assert_int_equal(node_collect(&n, c), 0);
-		if (strstr(n.text.data, "ceems_gpu_clients_left_out_total"))
+		if (strstr(n.text.data, text))
 			return;
 		(void)nanosleep(&moment, NULL);
 	}
-	fail_msg("no round");
+	fail_msg("no %s", text);
+}
+
+static void collect_until_read(void)
+{
+	collect_until("ceems_gpu_clients_left_out_total");
 }
 
 static void units_have_the_sum_of_their_clients_on_each_device(void **state)
@@ -184,6 +197,46 @@ static void of_units_that_were_there_before_only_what_comes_counts(void **state)
 	start_step("7", 0, 99 * NSEC_PER_SEC);
 	collect_until_read();
 	assert_non_null(strstr(n.text.data, "engine=\"render\"} 0\n"));
+}
+
+static void put_slurmd(const char *path)
+{
+	static const char script[] =
+		"#!/bin/sh\necho 'slurmd: Gres Name=gpu Type=(null) Count=1 Index=0 "
+		"ID=1 "
+		"File=/dev/a (null)\nslurmd: Gres Name=gpu Type=(null) Count=1 Index=1 "
+		"ID=1 File=/dev/b (null)' >&2\n";
+
+	assert_int_equal(
+		fs_write_atomic_at(AT_FDCWD, path, script, strlen(script), 0755, NULL),
+		0);
+}
+
+static void a_device_has_the_index_that_slurm_gave_it_with(void **state)
+{
+	char slurmd[SCRATCH_PATH + 8], map[] = "1:0"; /* 0 is xe's, here */
+	struct record r;
+	(void)state;
+
+	(void)snprintf(slurmd, sizeof(slurmd), "%s/slurmd", tree);
+	put_slurmd(slurmd);
+	n.options.slurmd_path = slurmd;
+	n.options.gpu_order_map = map;
+	n.env.gpu_maps = gpu_maps_new(&n.env);
+	start_of_step(&r, "8", 0, 101 * NSEC_PER_SEC);
+	record_set(&r, r.gpus, sizeof(r.gpus), "1");
+	r.flags |= RECORD_GPUS_TRUSTED;
+	tell_start(&r);
+	collect_until("0000:03:00.0");
+	gpu_maps_free(n.env.gpu_maps);
+	assert_non_null(strstr(n.text.data,
+			       "uuid=\"8\",index=\"1\",hindex=\"host/gpu-1\",gpuuuid="
+			       "\"0000:03:00.0\",engine=\"rcs\"}"));
+	assert_non_null(strstr(n.text.data,
+			       "uuid=\"8\",index=\"1\",hindex=\"host/gpu-1\",gpuuuid="
+			       "\"0000:03:00.0\",gpuiid=\"\"}"));
+	assert_non_null(strstr(n.text.data, "uuid=\"8\",index=\"\",hindex=\"\",gpuuuid="
+					    "\"0000:00:02.0\",engine=\"render\"}"));
 }
 
 /* A process is in the list of a step, and has left it, or ended and lent its number to
@@ -258,6 +311,9 @@ int main(void)
 			open_drm, close_drm),
 		cmocka_unit_test_setup_teardown(a_step_without_a_group_has_no_processes,
 						open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(
+			a_device_has_the_index_that_slurm_gave_it_with, open_own_drm,
+			close_own_drm),
 		cmocka_unit_test_setup_teardown(
 			what_a_process_of_another_unit_has_is_not_booked, open_own_drm,
 			close_own_drm),
