@@ -186,21 +186,21 @@ static int open_devices(struct gpu_program *g, struct err *err)
 {
 	auto_free struct drm_gpus *found = calloc(1, sizeof(*found));
 	int sysfd = fs_opendir_at(AT_FDCWD, g->options.path_sysfs, NULL);
-	uint32_t count = 0, base;
+	uint32_t count = 0;
 
 	g->procfd = fs_opendir_at(AT_FDCWD, g->options.path_procfs, NULL);
 	g->devfd = fs_opendir_at(AT_FDCWD, g->options.path_devfs, NULL);
-	base = g->procfd >= 0 ? drm_gpus_base(g->procfd) : 0;
 	if (!found)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (sysfd >= 0)
 		(void)drm_gpus_find(sysfd, found, NULL);
-	int rc = count_nvml_devices(g, !found->count || base, &count, err);
+	bool is_needed = !found->count || drm_gpus_base(g->procfd, 0);
+	int rc = count_nvml_devices(g, is_needed, &count, err);
 	if (rc < 0 && !found->count)
 		return rc;
 	if (rc < 0)
 		log_warn("%s: NVIDIA's devices are not read", err->text);
-	base = count > base ? count : base;
+	uint32_t base = drm_gpus_base(g->procfd, count);
 	if (base + found->count + found->left_out > CHILD_GPUS_MAX)
 		log_warn("%" PRIu32 " devices, of which %u are read",
 			 base + found->count + found->left_out, CHILD_GPUS_MAX);

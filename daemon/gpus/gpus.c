@@ -473,16 +473,14 @@ static void count_parts(struct gpus *g)
 	}
 }
 
-/* AMD's and Intel's come after NVIDIA's, as in ceems-gpu. Returns how many there are.
- */
+/* Returns how many there are. */
 static uint32_t resolve_drm_devices(struct gpus *g, int procfd, int sysfd)
 {
 	auto_free struct drm_gpus *found = calloc(1, sizeof(*found));
-	uint32_t base = drm_gpus_base(procfd);
+	uint32_t base = drm_gpus_base(procfd, g->device_count);
 
 	if (!found || drm_gpus_find(sysfd, found, NULL) < 0 || !found->count)
 		return 0;
-	base = base > g->device_count ? base : g->device_count;
 	while (g->device_count < GPUS_MAX && g->device_count < base + found->count) {
 		uint32_t n = g->device_count++;
 		struct gpu_device *d = &g->device[n];

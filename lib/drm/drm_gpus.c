@@ -292,12 +292,12 @@ static bool count_entry(const char *name, void *arg)
 	return true;
 }
 
-uint32_t drm_gpus_base(int procfd)
+uint32_t drm_gpus_base(int procfd, uint32_t nvidia_count)
 {
 	uint32_t count = 0;
 
 	(void)walk_drm_folder(procfd, "driver/nvidia/gpus", count_entry, &count);
-	return count;
+	return count > nvidia_count ? count : nvidia_count;
 }
 
 static bool note_pci_device(const char *name, void *arg)

@@ -55,9 +55,10 @@ int drm_gpus_find(int sysfd, struct drm_gpus *ret, struct err *err);
 /* Whether any device is one of these drivers', whatever it measures */
 bool drm_gpus_are_there(int sysfd);
 
-/* The number of the first of them among all GPUs of the node: NVIDIA's, which its
- * driver lists in procfd's driver/nvidia/gpus, come before. */
-uint32_t drm_gpus_base(int procfd);
+/* The number of the first of them among all GPUs of the node: NVIDIA's come before, as
+ * many as its driver lists in procfd's driver/nvidia/gpus (-1: none), also those that
+ * are not read, or as the caller knows by its library. */
+uint32_t drm_gpus_base(int procfd, uint32_t nvidia_count);
 
 /* The device and partition of "/dev/dri/renderD129" or "/dev/dri/card1", in whatever
  * folder dri is: index into g, or DRM_NONE. *ret_partition: DRM_NONE where the device
