@@ -29,21 +29,7 @@ rig_start() {
 	fi
 	. "$SLURM/env"
 	JOBS=$SLURM/jobs
-	# burn MILLISECONDS: uses that much CPU time of its own, whatever else runs here, and
-	# leaves the count of its step's control group in a file when BURN_LEFT names one
-	cat >"$JOBS/burn" <<-'END'
-		#!/bin/bash
-		ticks=$((($1 + 9) / 10))
-		used=0
-		while [ "$used" -lt "$ticks" ]; do
-			for ((i = 0; i < 1000; i++)); do :; done
-			read -r line </proc/$$/stat
-			set -- ${line##*) }
-			used=$((${12} + ${13}))
-		done
-		[ -z "$BURN_LEFT" ] || echo "$used" >"$BURN_LEFT"
-	END
-	chmod 755 "$JOBS/burn"
+	install -m 755 test/rig/burn "$JOBS/"
 }
 
 # ceemsd_start [flags]: on the rig's ring, for the rig's nodes only; LINGER: 1h; CEEMSD_UNDER: a program that starts it
