@@ -84,6 +84,7 @@ CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_hardware.sh
 # other processors
 CHECKS_LONG += test/e2e/cross.sh test/e2e/cross_ppc64el.sh test/e2e/cross_riscv64.sh
+CHECKS_LONG += test/e2e/vm_arm64.sh
 CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The guest's part of test/e2e/vm_ebpf.sh: control groups as slurmstepd makes them on cgroup v2, made and
+# The guest's part of test/e2e/vm_ebpf.sh, vm_older.sh and vm_arm64.sh: control groups as slurmstepd makes them on cgroup v2, made and
 # removed here, and what ceemsd says of them by the kernel's word alone.
 . "$(dirname "$0")/../tap.sh"
 for c in curl jq; do command -v $c >/dev/null || skip_all "$c is not installed"; done
