@@ -169,21 +169,22 @@ bool partitions_archive_ok(const char *name)
 }
 
 /* A partition may be made again, and be too old again: then it and its indexes get a
- * number. A role that may not create schemas can be given one. */
+ * number. A role that may not create schemas can be given one. Its name may be a word
+ * of SQL's. */
 #define ARCHIVE                                                                        \
 	"DO $$ DECLARE part regclass := to_regclass('%s'); i record; BEGIN "           \
 	"IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = part) THEN RETURN; "  \
 	"END IF; "                                                                     \
-	"IF to_regnamespace('%s') IS NULL THEN CREATE SCHEMA %s; END IF; "             \
+	"IF to_regnamespace('\"%s\"') IS NULL THEN CREATE SCHEMA \"%s\"; END IF; "     \
 	"EXECUTE format('ALTER TABLE %%s DETACH PARTITION %%s', (SELECT "              \
 	"inhparent::regclass FROM pg_inherits WHERE inhrelid = part), part); "         \
-	"IF to_regclass('%s.%s') IS NOT NULL THEN "                                    \
+	"IF to_regclass('\"%s\".%s') IS NOT NULL THEN "                                \
 	"FOR i IN SELECT oid, relname, relkind FROM pg_class WHERE oid = part OR oid " \
 	"IN (SELECT indexrelid FROM pg_index WHERE indrelid = part) LOOP "             \
 	"EXECUTE format('ALTER %%s %%s RENAME TO %%I', CASE i.relkind WHEN 'r' THEN "  \
 	"'TABLE' ELSE 'INDEX' END, i.oid::regclass, left(i.relname, 50) || '_' || "    \
 	"part::oid); END LOOP; END IF; "                                               \
-	"EXECUTE format('ALTER TABLE %%s SET SCHEMA %s', part); END $$"
+	"EXECUTE format('ALTER TABLE %%s SET SCHEMA \"%s\"', part); END $$"
 
 /* A partition that goes, and where to */
 struct leaving {
@@ -199,11 +200,13 @@ static int drop_one(struct pg *pg, void *arg, struct err *err)
 	char sql[1536] = "SET LOCAL lock_timeout = '" LOCK_TIMEOUT "'; " LOCK "; ";
 	size_t n = strlen(sql);
 
-	if (a && *a)
-		snprintf(sql + n, sizeof(sql) - n, ARCHIVE, l->name, a, a, a, l->name,
-			 a);
-	else
-		snprintf(sql + n, sizeof(sql) - n, "DROP TABLE IF EXISTS %s", l->name);
+	int put = a && *a ? snprintf(sql + n, sizeof(sql) - n, ARCHIVE, l->name, a, a,
+				     a, l->name, a)
+			  : snprintf(sql + n, sizeof(sql) - n,
+				     "DROP TABLE IF EXISTS %s", l->name);
+	if (put < 0 || (size_t)put >= sizeof(sql) - n)
+		return err_set(err, -E2BIG, "partition %s: its name is too long",
+			       l->name);
 	return pg_exec(pg, sql, NULL, err);
 }
 

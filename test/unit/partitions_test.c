@@ -178,6 +178,13 @@ static void old_ones_go_to_the_archive_whole(void **state)
 			 2 * (10 + 3));
 	assert_int_equal(partitions_drop(pg, &archived, &err), 0);
 	must("DROP SCHEMA ceems_archive CASCADE");
+	/* a word of SQL's is a name, too */
+	archived.archive = "user";
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	assert_int_equal(partitions_drop(pg, &archived, &err), 10 + 3);
+	assert_true(partitions_make(pg, &longer, &err) > 0);
+	assert_int_equal(partitions_drop(pg, &archived, &err), 10 + 3);
+	must("DROP SCHEMA \"user\" CASCADE");
 	assert_int_equal(number("SELECT count(*) FROM unit_interval"), 1);
 	assert_true(partitions_archive_ok("old_2026"));
 	assert_false(partitions_archive_ok("public"));
