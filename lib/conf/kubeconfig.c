@@ -149,6 +149,21 @@ static int read_file_key(struct reading *r, yaml_node_t *map, const char *key,
 		      : 0;
 }
 
+/* Without these we would be, or talk to, somebody else than is meant. */
+static int refuse_kube_keys(struct reading *r, yaml_node_t *map)
+{
+	static const char *const keys[] = {"exec", "auth-provider",   "username",
+					   "as",   "tls-server-name", "proxy-url"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (find_member(r, map, keys[i]))
+			return err_set(r->err, -EINVAL,
+				       "%s: %s is not supported: give server, and a "
+				       "token, tokenFile or client certificate",
+				       r->name, keys[i]);
+	return 0;
+}
+
 static int take_kube_cluster(struct reading *r, yaml_node_t *cluster)
 {
 	const char *server = member_text(r, cluster, "server");
@@ -162,9 +177,10 @@ static int take_kube_cluster(struct reading *r, yaml_node_t *cluster)
 	size_t len = rc == 0 ? strlen(r->to->url) : 0;
 	while (len && r->to->url[len - 1] == '/')
 		r->to->url[--len] = '\0';
-	return rc < 0 ? rc
-		      : read_file_key(r, cluster, "certificate-authority",
-				      &r->to->ca_file);
+	if (rc == 0)
+		rc = read_file_key(r, cluster, "certificate-authority",
+				   &r->to->ca_file);
+	return rc < 0 ? rc : refuse_kube_keys(r, cluster);
 }
 
 static int take_kube_user(struct reading *r, yaml_node_t *user)
@@ -179,13 +195,7 @@ static int take_kube_user(struct reading *r, yaml_node_t *user)
 		rc = copy_kube_path(r, file, &r->to->token_file);
 	else if (rc == 0 && token)
 		rc = copy_kube_text(r, token, &r->to->token);
-	if (rc == 0 &&
-	    (find_member(r, user, "exec") || find_member(r, user, "auth-provider")))
-		rc = err_set(r->err, -EINVAL,
-			     "%s: exec and auth-provider are not supported: give a "
-			     "token, tokenFile or client certificate",
-			     r->name);
-	return rc;
+	return rc < 0 ? rc : refuse_kube_keys(r, user);
 }
 
 static int take_kube_context(struct reading *r)
@@ -196,15 +206,19 @@ static int take_kube_context(struct reading *r)
 			   "context");
 	yaml_node_t *cluster = find_named(
 		r, root, "clusters", member_text(r, context, "cluster"), "cluster");
-	yaml_node_t *user =
-		find_named(r, root, "users", member_text(r, context, "user"), "user");
+	const char *who = member_text(r, context, "user");
+	yaml_node_t *user = find_named(r, root, "users", who, "user");
 
 	if (!context || !cluster)
 		return err_set(r->err, -EINVAL,
 			       "%s: current-context names no context with a cluster",
 			       r->name);
 	int rc = take_kube_cluster(r, cluster);
-	return rc < 0 || !user ? rc : take_kube_user(r, user);
+	if (rc < 0 || !who)
+		return rc;
+	return user ? take_kube_user(r, user)
+		    : err_set(r->err, -EINVAL, "%s: user %.64s is not in users",
+			      r->name, who);
 }
 
 int kubeconfig_parse(const char *text, size_t len, const char *name,

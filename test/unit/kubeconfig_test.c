@@ -98,6 +98,22 @@ static void what_cannot_be_used_is_said(void **state)
 		{CONTEXTS CLUSTERS "users: [{name: u2, user: {exec: {command: x}}}]\n",
 		 "exec"},
 		{CONTEXTS CLUSTERS
+		 "users: [{name: u2, user: {token: t, as: viewer}}]\n",
+		 "as is not supported"},
+		{CONTEXTS CLUSTERS
+		 "users: [{name: u2, user: {username: u, password: p}}]\n",
+		 "username is not supported"},
+		{CONTEXTS "clusters: [{name: c2, cluster: {server: 'https://two', "
+			  "tls-server-name: one}}]\n"
+			  "users: [{name: u2, user: {token: t}}]\n",
+		 "tls-server-name is not supported"},
+		{CONTEXTS "clusters: [{name: c2, cluster: {server: 'https://two', "
+			  "proxy-url: 'http://proxy'}}]\n"
+			  "users: [{name: u2, user: {token: t}}]\n",
+		 "proxy-url is not supported"},
+		{CONTEXTS CLUSTERS "users: [{name: u1, user: {token: t}}]\n",
+		 "user u2 is not in users"},
+		{CONTEXTS CLUSTERS
 		 "users: [{name: u2, user: {client-key-data: '***'}}]\n",
 		 "not base64"},
 	};
@@ -114,7 +130,8 @@ static void what_cannot_be_used_is_said(void **state)
 static void others_may_not_read_it(void **state)
 {
 	char path[] = "/tmp/ceems-kubeconfig-test.XXXXXX";
-	static const char text[] = CONTEXTS CLUSTERS;
+	static const char text[] =
+		CONTEXTS CLUSTERS "users: [{name: u2, user: {token: t}}]\n";
 	struct kubeconfig c;
 	int fd = mkstemp(path);
 
