@@ -155,6 +155,7 @@ static bool use_remembered(struct gate_state *s)
 	     !access_time_ranges_hold(k.far_ms, s->times.start_ms, s->times.end_ms)) ||
 	    !still_own(s, &k, p + k.time_ranges * sizeof(struct access_time_range)))
 		return false;
+	r->input.dialect = k.dialect;
 	call->get = k.get;
 	call->timeless = k.timeless;
 	call->content_type = k.content_type;

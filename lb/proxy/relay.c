@@ -198,12 +198,16 @@ static unsigned send_call(struct relay *y, const struct backend *not_this,
 {
 	struct gate_request *g = &y->gate;
 	struct backend_set *set = g->cluster->backends[g->protocol];
+	const struct backend_need need = {.from_ms = g->call.from_ms,
+					  .to_ms = g->call.to_ms,
+					  .now_ms = g->input.now_ms,
+					  .dialect = g->input.dialect,
+					  .not_this = not_this};
 	struct backend *b = NULL;
 	int rc = -EHOSTUNREACH;
 
 	if (set)
-		rc = backend_pick(set, g->call.from_ms, g->call.to_ms, g->input.now_ms,
-				  not_this, &b, err);
+		rc = backend_pick(set, &need, &b, err);
 	else
 		err_set(err, rc, "this cluster has no such backends");
 	if (rc < 0)

@@ -43,12 +43,21 @@ struct backend {
 struct backend *backend_ref(struct backend *b); /* one more reference; returns b */
 void backend_unref(struct backend *b);          /* accepts NULL */
 
-/* Picks a server, which counts as busy until backend_ended(). Never `not_this` (which
- * has just failed; NULL: any). Errors, with texts for the client: -EHOSTUNREACH: none
- * is healthy (502); -EBUSY: all healthy ones are at their limit (503); -ERANGE: none
- * holds this time (422). */
-int backend_pick(struct backend_set *s, int64_t from_ms, int64_t to_ms, int64_t now_ms,
-		 const struct backend *not_this, struct backend **ret, struct err *err);
+/* What a request needs of a server. */
+struct backend_need {
+	int64_t from_ms, to_ms; /* the data it reads */
+	int64_t now_ms;
+	enum promql_dialect dialect;    /* for which it was proved */
+	const struct backend *not_this; /* it has just failed; NULL: any will do */
+};
+
+/* Picks a server, which counts as busy until backend_ended(). None that may be no
+ * Prometheus gets what was proved for Prometheus, though it came back, or turned out to
+ * be one, since. Errors, with texts for the client: -EHOSTUNREACH: none is healthy
+ * (502); -EBUSY: all healthy ones are at their limit, or of that kind (503); -ERANGE:
+ * none holds this time (422). */
+int backend_pick(struct backend_set *s, const struct backend_need *need,
+		 struct backend **ret, struct err *err);
 
 enum backend_outcome {
 	BACKEND_ANSWERED,  /* any status below 500, or 500 and 503 from its API */

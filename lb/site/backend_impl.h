@@ -103,9 +103,8 @@ int backend_set_new(enum backend_strategy strategy, struct backend *const *serve
 void backend_set_free(struct backend_set *s); /* accepts NULL */
 size_t backend_set_count(const struct backend_set *s);
 struct backend_server *backend_set_at(const struct backend_set *s, size_t i);
-int backend_pick_at(struct backend_set *s, int64_t from_ms, int64_t to_ms,
-		    int64_t now_ms, int64_t boot_ms, const struct backend *not_this,
-		    struct backend **ret, struct err *err);
+int backend_pick_at(struct backend_set *s, const struct backend_need *need,
+		    int64_t boot_ms, struct backend **ret, struct err *err);
 
 int64_t backend_boot_ms(void);
 /* Samples of one server, labelled by cluster, protocol and name. */

@@ -98,18 +98,24 @@ struct backend_server *backend_set_at(const struct backend_set *set, size_t i)
 	return set->servers[i];
 }
 
+/* Not known yet: nobody says that it is Prometheus. */
+#define DIALECT_UNKNOWN ((enum promql_dialect)(PROMQL_2 | PROMQL_OTHER))
+
+static enum promql_dialect server_dialect(const struct backend_server *s)
+{
+	int seen = atomic_load_explicit(&s->seen_dialect, memory_order_relaxed);
+
+	return seen < 0 ? DIALECT_UNKNOWN : (enum promql_dialect)seen;
+}
+
 enum promql_dialect backend_set_dialect(const struct backend_set *set)
 {
-	/* not known yet: nobody says that it is Prometheus */
-	const enum promql_dialect unknown =
-		(enum promql_dialect)(PROMQL_2 | PROMQL_OTHER);
-	enum promql_dialect all = unknown, well = unknown;
+	enum promql_dialect all = DIALECT_UNKNOWN, well = DIALECT_UNKNOWN;
 	bool some = false;
 
 	for (size_t i = 0; i < set->count; i++) {
 		struct backend_server *s = set->servers[i];
-		int seen = atomic_load_explicit(&s->seen_dialect, memory_order_relaxed);
-		enum promql_dialect d = seen < 0 ? unknown : (enum promql_dialect)seen;
+		enum promql_dialect d = server_dialect(s);
 
 		all = i ? promql_older(all, d) : d;
 		if (atomic_load_explicit(&s->down, memory_order_relaxed))
@@ -205,17 +211,22 @@ static unsigned server_weight(const struct backend_server *s, int64_t boot_ms)
 
 struct choice {
 	enum backend_strategy strategy;
+	const struct backend_need *need;
 	int64_t boot_ms;
 	bool ejected_too;
-	const struct backend *not_this;
-	bool full; /* one was skipped because it is at its limit */
+	bool full;  /* one was skipped because it is at its limit */
+	bool other; /* or because it may read more than was proved */
 };
 
-static bool may_choose_server(const struct choice *c, const struct backend_server *s)
+static bool may_choose_server(struct choice *c, const struct backend_server *s)
 {
-	if (&s->pub == c->not_this ||
+	if (&s->pub == c->need->not_this ||
 	    atomic_load_explicit(&s->down, memory_order_relaxed))
 		return false;
+	if ((unsigned)server_dialect(s) & ~(unsigned)c->need->dialect & PROMQL_OTHER) {
+		c->other = true;
+		return false;
+	}
 	return c->ejected_too ||
 	       atomic_load_explicit(&s->until_ms, memory_order_relaxed) <= c->boot_ms;
 }
@@ -298,12 +309,10 @@ static struct backend_server *choose_server(struct choice *c, struct tier *t)
 	return NULL;
 }
 
-int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
-		    int64_t now_ms, int64_t boot_ms, const struct backend *not_this,
-		    struct backend **ret, struct err *err)
+int backend_pick_at(struct backend_set *set, const struct backend_need *need,
+		    int64_t boot_ms, struct backend **ret, struct err *err)
 {
-	struct choice c = {
-		.strategy = set->strategy, .boot_ms = boot_ms, .not_this = not_this};
+	struct choice c = {.strategy = set->strategy, .need = need, .boot_ms = boot_ms};
 	bool held = false;
 
 	/* Servers that failed recently are used only if there are no others: passive
@@ -313,7 +322,8 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 		for (size_t i = 0; i < set->tier_count; i++) {
 			struct tier *t = set->tiers[i];
 
-			if (!tier_fits_range(set, t, from_ms, to_ms, now_ms))
+			if (!tier_fits_range(set, t, need->from_ms, need->to_ms,
+					     need->now_ms))
 				continue;
 			held = true;
 			struct backend_server *s = choose_server(&c, t);
@@ -323,19 +333,22 @@ int backend_pick_at(struct backend_set *set, int64_t from_ms, int64_t to_ms,
 			}
 		}
 		if (!held)
-			return say_nobody_holds(set, from_ms, to_ms, now_ms, err);
+			return say_nobody_holds(set, need->from_ms, need->to_ms,
+						need->now_ms, err);
 	}
 	if (c.full)
 		return err_set(err, -EBUSY,
 			       "the servers behind this one are at their limit of "
 			       "requests: try again");
+	if (c.other)
+		return err_set(err, -EBUSY,
+			       "the servers behind this one have changed since the "
+			       "request came: try again");
 	return err_set(err, -EHOSTUNREACH, "no server behind this one answers");
 }
 
-int backend_pick(struct backend_set *set, int64_t from_ms, int64_t to_ms,
-		 int64_t now_ms, const struct backend *not_this, struct backend **ret,
-		 struct err *err)
+int backend_pick(struct backend_set *set, const struct backend_need *need,
+		 struct backend **ret, struct err *err)
 {
-	return backend_pick_at(set, from_ms, to_ms, now_ms, backend_boot_ms(), not_this,
-			       ret, err);
+	return backend_pick_at(set, need, backend_boot_ms(), ret, err);
 }

@@ -81,27 +81,29 @@ static int ask_backend(struct asker *a, const char *path, struct http_response *
 	return http_client_do(a->client, &r, ret, err);
 }
 
-/* {"status":"success","data":{"version":"2.42.0",...}}; others than Prometheus may say
- * who they are, as Grafana Mimir does in "application". */
+/* What is not, or does not say that it is, Prometheus. */
+#define DIALECT_OTHER ((int)(PROMQL_2 | PROMQL_OTHER))
+
+/* {"status":"success","data":{"version":"2.42.0",...,"goVersion":"go1.19"}} of
+ * Prometheus (web/api/v1: PrometheusVersion). Compatible servers have version numbers
+ * of their own, or give a number and no more; and they may say who they are, as Grafana
+ * Mimir does in "application". */
 static int read_dialect(const struct http_response *r, unsigned flags)
 {
 	const struct http_json_limits limits = {.bytes_max = ANSWER_BYTES_MAX,
 						.depth_max = 8};
 	auto_json struct json_object *o = NULL;
 
-	if (!r->body.len ||
+	if (r->status != 200 || !r->body.len ||
 	    http_json_object(r->body.data, r->body.len, &limits, &o, NULL) < 0)
-		return -1;
+		return DIALECT_OTHER;
 	struct json_object *data = http_json_get(o, "data", json_type_object);
 	const char *version = http_json_text(data, "version");
 	const char *who = http_json_text(data, "application");
-	if (!version)
-		return -1;
-	/* compatible servers have version numbers of their own */
-	int d = promql_dialect_of(version);
-	bool other =
-		(who && strcmp(who, "Prometheus") != 0) || d < PROMQL_VERSION(2, 42);
-	return other ? PROMQL_2 | PROMQL_OTHER : (int)((unsigned)d | flags);
+	int d = version ? promql_dialect_of(version) : -1;
+	bool other = (who && strcmp(who, "Prometheus") != 0) ||
+		     !http_json_text(data, "goVersion") || d < PROMQL_VERSION(2, 42);
+	return other ? DIALECT_OTHER : (int)((unsigned)d | flags);
 }
 
 static int check_status(const char *path, unsigned status, struct err *err)
@@ -128,7 +130,8 @@ static int check_prometheus(struct asker *a, bool want_dialect, int *ret_dialect
 	rc = ask_backend(a, build, &r, err);
 	if (rc < 0)
 		return good ? 0 : rc;
-	if (r.status == 200)
+	/* whoever stopped telling may be another since */
+	if (r.status < 500)
 		*ret_dialect = read_dialect(&r, a->s->p.promql_flags);
 	if (good || r.status != 404)
 		return good ? 0 : check_status(build, r.status, err);
@@ -263,7 +266,7 @@ static void look_at_server(struct health *h, struct backend_server *s, int64_t n
 	if (!h->stopping) {
 		if (dialect >= 0) {
 			atomic_store(&s->seen_dialect, dialect_of_server(s, dialect));
-			s->dialect_ms = now;
+			s->dialect_ms = dialect == DIALECT_OTHER ? 0 : now;
 		}
 		if (note_check_result(s, rc, now))
 			say_check_result(s, rc, &err);

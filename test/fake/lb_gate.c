@@ -59,16 +59,13 @@ void backend_unref(struct backend *b)
 		atomic_fetch_sub(&fake(b)->refs, 1);
 }
 
-int backend_pick(struct backend_set *s, int64_t from_ms, int64_t to_ms, int64_t now_ms,
-		 const struct backend *not_this, struct backend **ret, struct err *err)
+int backend_pick(struct backend_set *s, const struct backend_need *need,
+		 struct backend **ret, struct err *err)
 {
-	(void)from_ms;
-	(void)to_ms;
-	(void)now_ms;
 	for (size_t i = 0; i < s->count; i++) {
 		struct fake_backend *b =
 			&s->backends[atomic_fetch_add(&s->next, 1) % s->count];
-		if (&b->public == not_this)
+		if (&b->public == need->not_this)
 			continue;
 		atomic_fetch_add(&b->picked, 1);
 		*ret = &b->public;

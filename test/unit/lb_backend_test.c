@@ -17,6 +17,7 @@ struct rig {
 	struct backend *b[BACKENDS_MAX];
 	size_t n;
 	struct backend_set *set;
+	bool of_prometheus; /* what is asked was proved for it alone */
 };
 
 static struct backend_params params(const char *name)
@@ -81,8 +82,13 @@ static int pick_at(struct rig *r, int64_t from_ms, int64_t to_ms, int64_t boot_m
 {
 	struct backend *b = NULL;
 	struct err err = {""};
-	int rc = backend_pick_at(r->set, from_ms, to_ms, NOW_MS, boot_ms, not_this, &b,
-				 &err);
+	const struct backend_need need = {
+		.from_ms = from_ms,
+		.to_ms = to_ms,
+		.now_ms = NOW_MS,
+		.dialect = r->of_prometheus ? PROMQL_2 : PROMQL_2 | PROMQL_OTHER,
+		.not_this = not_this};
+	int rc = backend_pick_at(r->set, &need, boot_ms, &b, &err);
 
 	return rc < 0 ? rc : (int)index_of(r, b);
 }
@@ -416,9 +422,9 @@ static void the_refusal_says_where_what_there_is_begins(void **state)
 	hot.retention_ms = DAY_MS;
 	add(&r, &hot);
 	join(&r, STRATEGY_ROUND_ROBIN);
-	assert_int_equal(backend_pick_at(r.set, NOW_MS - 2 * DAY_MS, NOW_MS, NOW_MS,
-					 BOOT_MS, NULL, &b, &err),
-			 -ERANGE);
+	const struct backend_need need = {
+		.from_ms = NOW_MS - 2 * DAY_MS, .to_ms = NOW_MS, .now_ms = NOW_MS};
+	assert_int_equal(backend_pick_at(r.set, &need, BOOT_MS, &b, &err), -ERANGE);
 	assert_non_null(
 		strstr(err.text, "the oldest data begin at 2023-11-13T22:13:20Z"));
 	done(&r);
@@ -625,6 +631,30 @@ static void the_dialect_is_the_oldest_of_a_set(void **state)
 	done(&r);
 }
 
+/* Between the proof and the choice a server may come back, or be known as another. */
+static void what_was_proved_for_prometheus_goes_to_no_other(void **state)
+{
+	struct rig r = {.n = 0, .of_prometheus = true};
+
+	(void)state;
+	add_many(&r, 2, 0, 0);
+	join(&r, STRATEGY_ROUND_ROBIN);
+	atomic_store(&backend_server(r.b[0])->seen_dialect, PROMQL_3);
+	atomic_store(&backend_server(r.b[1])->seen_dialect, PROMQL_2 | PROMQL_OTHER);
+	down(&r, 1, true);
+	assert_int_equal(backend_set_dialect(r.set), PROMQL_3);
+	down(&r, 1, false);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pick(&r), 0);
+	/* nor where the one that it was proved for has just failed */
+	assert_int_equal(pick_at(&r, NOW_MS - 1000, NOW_MS, BOOT_MS, r.b[0]), -EBUSY);
+	atomic_store(&backend_server(r.b[0])->seen_dialect, -1);
+	assert_int_equal(pick(&r), -EBUSY);
+	r.of_prometheus = false;
+	assert_true(pick(&r) >= 0);
+	done(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -650,6 +680,7 @@ int main(void)
 		cmocka_unit_test(headers_are_as_they_go_over_the_wire),
 		cmocka_unit_test(any_difference_makes_another_server),
 		cmocka_unit_test(the_dialect_is_the_oldest_of_a_set),
+		cmocka_unit_test(what_was_proved_for_prometheus_goes_to_no_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,13 @@
 #include "lb/site/backend_impl.h"
 #include "test/unit/unit.h"
 
-#define BUILD_3 "{\"status\":\"success\",\"data\":{\"version\":\"3.5.0\"}}"
+#define BUILD_3                                                                        \
+	"{\"status\":\"success\",\"data\":{\"version\":\"3.5.0\",\"goVersion\":\"go1." \
+	"24\"}}"
 #define BUILD_OTHER "{\"status\":\"success\",\"data\":{\"version\":\"2.24.0\"}}"
-#define BUILD_2 "{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\"}}"
+#define BUILD_2                                                                        \
+	"{\"status\":\"success\",\"data\":{\"version\":\"2.42.0\",\"goVersion\":"      \
+	"\"go1.19\"}}"
 
 /* A server that answers three paths, one connection after the other. */
 struct server {
@@ -162,11 +166,20 @@ static void a_prometheus_that_is_ready_is_well_and_says_its_dialect(void **state
 	/* a number of Prometheus', but not its */
 	atomic_store(&s.build,
 		     "{\"status\":\"success\",\"data\":{\"version\":\"3.1.0\","
-		     "\"application\":\"Grafana Mimir\"}}");
+		     "\"goVersion\":\"go1.24\",\"application\":\"Grafana Mimir\"}}");
 	assert_int_equal(look(b, true, &dialect), 0);
 	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
-	/* nonsense says nothing, and is no illness */
+	/* a number alone, as VictoriaMetrics gives one for Grafana */
+	atomic_store(&s.build,
+		     "{\"status\":\"success\",\"data\":{\"version\":\"3.1.0\"}}");
+	assert_int_equal(look(b, true, &dialect), 0);
+	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
+	/* nonsense is not what Prometheus says, and no illness */
 	atomic_store(&s.build, "<html>");
+	assert_int_equal(look(b, true, &dialect), 0);
+	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
+	/* a failure says nothing */
+	atomic_store(&s.build_status, 503);
 	assert_int_equal(look(b, true, &dialect), 0);
 	assert_int_equal(dialect, -1);
 	unsigned asked = atomic_load(&s.build_asked);
@@ -224,7 +237,7 @@ static void what_tells_no_build_info_is_well_by_a_query(void **state)
 	assert_int_equal(look(b, true, &dialect), -EPROTO);
 	atomic_store(&s.query_status, 200);
 	assert_int_equal(look(b, true, &dialect), 0);
-	assert_int_equal(dialect, -1);
+	assert_int_equal(dialect, PROMQL_2 | PROMQL_OTHER);
 	atomic_store(&s.query_status, 401);
 	assert_int_equal(look(b, true, &dialect), -EPROTO);
 	/* one that denies its build info is not asked */
@@ -358,6 +371,30 @@ static void a_dialect_that_is_given_makes_no_prometheus(void **state)
 	server_stop(&s);
 }
 
+/* Behind its address another has taken its place. */
+static void one_that_is_prometheus_no_more_is_known_as_such(void **state)
+{
+	struct server s;
+	struct site *site = NULL;
+	struct health *h = NULL;
+
+	(void)state;
+	server_start(&s);
+	start_threads(&s, "", &h, &site);
+	struct backend_set *set = site->clusters[0].backends[0];
+	for (int i = 0; i < 6000 && backend_set_dialect(set) != PROMQL_3; i++)
+		usleep(10000);
+	assert_int_equal(backend_set_dialect(set), PROMQL_3);
+	atomic_store(&s.build_status, 404);
+	atomic_store(&s.ready, 503);
+	assert_true(soon(&backend_set_at(set, 0)->down, true));
+	atomic_store(&s.ready, 200);
+	assert_true(soon(&backend_set_at(set, 0)->down, false));
+	assert_int_equal(backend_set_dialect(set), PROMQL_2 | PROMQL_OTHER);
+	free_threads(h, site);
+	server_stop(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +407,7 @@ int main(void)
 		cmocka_unit_test(one_that_says_nothing_is_ill_in_time),
 		cmocka_unit_test(threads_find_who_went_and_who_came_back),
 		cmocka_unit_test(a_dialect_that_is_given_makes_no_prometheus),
+		cmocka_unit_test(one_that_is_prometheus_no_more_is_known_as_such),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
