@@ -451,6 +451,25 @@ static void see_devices(void *arg, const struct pod_devices *d)
 	seen_count++;
 }
 
+/* kubelet's list: pods[0] has these containers, the others are as they are. */
+static void read_device_list(const struct gpu_names *gpus, Kubelet__PodResources **pods,
+			     size_t pod_count, Kubelet__ContainerResources **cs,
+			     size_t count)
+{
+	static char name[] = "web-0", space[] = "team";
+	Kubelet__PodList all = KUBELET__POD_LIST__INIT;
+
+	pods[0]->name = name;
+	pods[0]->namespace_ = space;
+	pods[0]->containers = cs;
+	pods[0]->n_containers = count;
+	all.pods = pods;
+	all.n_pods = pod_count;
+	size_t len = kubelet__pod_list__pack(&all, packed);
+	assert_int_equal(pod_proto_devices(packed, len, gpus, see_devices, NULL, &err),
+			 0);
+}
+
 static void devices_are_taken_by_resource(void **state)
 {
 	(void)state;
@@ -460,7 +479,7 @@ static void devices_are_taken_by_resource(void **state)
 	const struct gpu_names gpus = {.resources = &resources, .drivers = &none};
 	char gpu[] = "nvidia.com/gpu", mig[] = "nvidia.com/mig-1g.5gb",
 	     other[] = "example.com/nic", id0[] = "GPU-0001::0", id1[] = "GPU-0001::1",
-	     id2[] = "MIG-0002", id3[] = "eth0", name[] = "web-0", space[] = "team";
+	     id2[] = "MIG-0002", id3[] = "eth0";
 	char *shared[] = {id0, id1}, *instance[] = {id2}, *nic[] = {id3};
 	Kubelet__Devices d[3] = {KUBELET__DEVICES__INIT, KUBELET__DEVICES__INIT,
 				 KUBELET__DEVICES__INIT};
@@ -470,7 +489,6 @@ static void devices_are_taken_by_resource(void **state)
 	Kubelet__PodResources pod = KUBELET__POD_RESOURCES__INIT,
 			      empty = KUBELET__POD_RESOURCES__INIT,
 			      *pods[] = {&pod, &empty};
-	Kubelet__PodList all = KUBELET__POD_LIST__INIT;
 
 	d[0].resource = gpu;
 	d[0].ids = shared;
@@ -483,16 +501,8 @@ static void devices_are_taken_by_resource(void **state)
 	d[2].n_ids = 1;
 	c.devices = list;
 	c.n_devices = 3;
-	pod.name = name;
-	pod.namespace_ = space;
-	pod.containers = cs;
-	pod.n_containers = 1;
-	all.pods = pods;
-	all.n_pods = 2;
-	size_t len = kubelet__pod_list__pack(&all, packed);
 	seen_count = 0;
-	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
-			 0);
+	read_device_list(&gpus, pods, 2, cs, 1);
 	assert_int_equal(seen_count, 1);
 	assert_int_equal(seen.count, 2); /* two replicas of one GPU are that GPU */
 	assert_string_equal(seen.devices[0].uuid, "GPU-0001");
@@ -510,7 +520,7 @@ static void devices_of_claims_are_taken_by_driver(void **state)
 	struct gpu_names gpus = {
 		.resources = &none, .drivers = &drivers, .slices = slices_new()};
 	char driver[] = "gpu.example.com", other[] = "nic.example.com", pool[] = "n1",
-	     g0[] = "gpu-0", g1[] = "gpu-1", name[] = "web-0", space[] = "team";
+	     g0[] = "gpu-0", g1[] = "gpu-1";
 	Kubelet__ClaimDevice d[3] = {KUBELET__CLAIM_DEVICE__INIT,
 				     KUBELET__CLAIM_DEVICE__INIT,
 				     KUBELET__CLAIM_DEVICE__INIT};
@@ -520,7 +530,6 @@ static void devices_of_claims_are_taken_by_driver(void **state)
 				    *cs[] = {&c, &c};
 	Kubelet__PodResources pod = KUBELET__POD_RESOURCES__INIT,
 			      *pods[] = {&pod, &pod};
-	Kubelet__PodList all = KUBELET__POD_LIST__INIT;
 
 	assert_non_null(gpus.slices);
 	for (size_t i = 0; i < 3; i++)
@@ -532,26 +541,15 @@ static void devices_of_claims_are_taken_by_driver(void **state)
 	claim.n_devices = 3;
 	c.claims = claims;
 	c.n_claims = 1;
-	pod.name = name;
-	pod.namespace_ = space;
-	pod.containers = cs;
-	pod.n_containers = 2;
-	all.pods = pods;
-	all.n_pods = 1;
-	size_t len = kubelet__pod_list__pack(&all, packed);
 	seen_count = 0;
-	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
-			 0);
+	read_device_list(&gpus, pods, 1, cs, 2);
 	assert_int_equal(seen_count, 1);
 	assert_int_equal(seen.count, 2);
 	assert_string_equal(seen.devices[0].uuid, "gpu.example.com/n1/gpu-0");
 	assert_string_equal(seen.devices[1].uuid, "gpu.example.com/n1/gpu-1");
 	assert_int_equal(seen.devices[1].share_permille, 1000);
 	/* another pod has it, too: how much is not known */
-	all.n_pods = 2;
-	len = kubelet__pod_list__pack(&all, packed);
-	assert_int_equal(pod_proto_devices(packed, len, &gpus, see_devices, NULL, &err),
-			 0);
+	read_device_list(&gpus, pods, 2, cs, 2);
 	assert_int_equal(seen_count, 3);
 	assert_int_equal(seen.count, 2);
 	assert_int_equal(seen.devices[1].share_permille, 0);
