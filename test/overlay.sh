@@ -13,3 +13,10 @@ overlay_run() { # SCRIPT ARGUMENT...: bash runs it there, for half an hour at mo
 		rm -f m/usr/sbin/policy-rc.d && printf "#!/bin/sh\nexit 101\n" >m/usr/sbin/policy-rc.d && chmod 755 m/usr/sbin/policy-rc.d &&
 		exec chroot m timeout 1800 bash "$@"' sh "$SCRATCH" "$@"
 }
+# overlay_ask SCRIPT ARGUMENT...: the same in $SCRATCH, the first argument; what SCRIPT tells by "say NAME VALUE" said NAME
+# gives afterwards
+overlay_ask() {
+	{ printf '%s\n' 'cd "$1" || exit 1' 'say() { printf "%s\t%s\n" "$1" "$2"; }' && cat "$1"; } >"$1.asked"
+	overlay_run "$1.asked" "$SCRATCH" "${@:2}" >"$SCRATCH/said" 2>"$SCRATCH/errors"
+}
+said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }

@@ -33,12 +33,10 @@ mkdir "$SCRATCH/fake" && (
 	dpkg-deb --root-owner-group --build p newer.deb >/dev/null
 )
 cat >"$SCRATCH/inside" <<'END'
-cd "$1" || exit 1
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root
 unset SLURM_CONF
 rm -f /etc/slurm/slurm.conf
 install() { apt-get -q -y --no-install-recommends --allow-downgrades -o Dpkg::Use-Pty=0 install "$@" >log 2>&1; }
-say() { printf '%s\t%s\n' "$1" "$2"; }
 install ./first/ceems*.deb; say all "$? $(grep -c 'held broken packages' log)"
 wanted="first/ceems-common_* first/ceems-tools_* first/ceems-doc_* first/ceems-gpu_* first/ceemsd_* first/ceems-aggregator_* first/ceems-lb_* first/ceems-redfish-proxy_* first/ceems-libvirt_* first/ceems-k8s_* first/ceems-slurm-spank-22.05_* first/ceems-slurm-daemon-22.05.8_*"
 install $(printf './%s ' $wanted); say installed "$?"; cp log log.installed
@@ -89,8 +87,7 @@ apt-get -qq -y purge 'ceems*' >log 2>&1; say purge "$?"
 say database "$(cat /var/lib/ceems/aggregator/PG_VERSION)"
 say left "$(find written -regextype posix-extended -regex 'written/(tmp|var/(cache|log|lib/(dpkg|apt|systemd)))' -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"
 END
-overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
-said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
+overlay_ask "$SCRATCH/inside"
 like "all packages at once are refused: those of two Slurms cannot be on one host" "$(said all)" '^100 1$'
 is "those of a node and of servers install" "$(said installed)" 0
 is "with an account for each service" "$(said accounts)" "ceems:/usr/sbin/nologin ceems-aggregator:/usr/sbin/nologin ceems-lb:/usr/sbin/nologin ceems-redfish:/usr/sbin/nologin"

@@ -19,8 +19,6 @@ is "they are the packages that Debian's are" "$(rpm -qp --qf '%{NAME}\n' "$SCRAT
 like "those of plugins need exactly their Slurm" "$(rpm -qp --requires "$SCRATCH"/first/ceems-slurm-*.rpm 2>/dev/null | grep '^slurm ' | sort -u | paste -sd' ')" '^slurm < [0-9.]+ .*slurm >= [0-9.]+$'
 
 cat >"$SCRATCH/inside" <<'END'
-cd "$1" || exit 1
-say() { printf '%s\t%s\n' "$1" "$2"; }
 some=$(ls first/*.rpm | grep -v 'slurm-.*-24')
 say installed "$(rpm -i --nodeps $some >log 2>&1; echo $?) $(grep -v 'use Alien instead\|However assuming' log | head -n 2)"
 say accounts "$(getent passwd ceems ceems-aggregator ceems-lb ceems-redfish | cut -d: -f1 | paste -sd' ')"
@@ -31,8 +29,7 @@ say upgraded "$(rpm -U --nodeps $(ls second/*.rpm | grep -v 'slurm-.*-24') >log 
 say erased "$(rpm -e --nodeps $(rpm -qa 'ceems*') >log 2>&1; echo $?)"
 say left "$(find written -path written/var/lib/rpm -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"
 END
-overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
-said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
+overlay_ask "$SCRATCH/inside"
 is "they install" "$(said installed)" "0 "
 is "with an account for each service" "$(said accounts)" "ceems ceems-aggregator ceems-lb ceems-redfish"
 is "and each file is for its service alone" "$(said modes)" "/etc/ceems 751 root:ceems /etc/ceems/ceemsd.yaml 640 root:ceems /etc/ceems/lb.yaml 640 root:ceems-lb /run/ceems 750 root:ceems"

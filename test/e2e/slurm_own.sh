@@ -35,10 +35,8 @@ echo >>"$SCRATCH/changed/Packages"
 echo >>"$(echo "$SCRATCH"/forged/ceems-slurm-spank*.deb)"
 
 cat >"$SCRATCH/inside" <<'END'
-cd "$1" || exit 1
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root
 root=$2
-say() { printf '%s\t%s\n' "$1" "$2"; }
 mkdir -p /opt/site/sbin /opt/site/lib && cp -r "$root"/usr/lib/x86_64-linux-gnu/slurm-wlm /opt/site/lib/slurm
 # Debian 13's slurmd with the libraries that it needs
 libs=$root/usr/lib/x86_64-linux-gnu
@@ -65,8 +63,7 @@ for f in rpms/*spank*.rpm; do cp "$f" other.rpm; done
 printf x | dd of=other.rpm bs=1 seek=$(($(stat -c %s other.rpm) - 100)) conv=notrunc 2>/dev/null
 say rpm.changed "$(check other.rpm)"
 END
-overlay_run "$SCRATCH/inside" "$SCRATCH" "$root" "$release" >"$SCRATCH/said" 2>"$SCRATCH/errors"
-said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
+overlay_ask "$SCRATCH/inside" "$root" "$release"
 is "apt refuses the repository without the site's key" "$(said stranger | grep -c '^[1-9][0-9]* [1-9]')" 1
 is "and one whose list was changed" "$(said changed | grep -c '^[1-9][0-9]* [1-9]')" 1
 like "and a package that was changed" "$(said forged)" '^0 [0-9]+ 100 [1-9]'

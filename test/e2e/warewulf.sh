@@ -25,8 +25,6 @@ done
 echo 'prometheus: no hash' >"$SCRATCH/wrong"
 fill n4 ceems_aggregator='no"where' && fill n5 ceems_prometheus="$SCRATCH/wrong"
 cat >"$SCRATCH/inside" <<'END'
-cd "$1" || exit 1
-say() { printf '%s\t%s\n' "$1" "$2"; }
 cp -a root/. /
 systemd-sysusers ceems.conf
 for n in n1 n2 n4 n5; do
@@ -42,8 +40,7 @@ for l in /etc/systemd/system/multi-user.target.wants/ceems-*; do [ -e "$(readlin
 say links "$(cat dangling)"
 say units "$(systemd-analyze verify --man=no /etc/systemd/system/ceems-doctor.service 2>&1 | grep ceems)"
 END
-overlay_run "$SCRATCH/inside" "$SCRATCH" >"$SCRATCH/said" 2>"$SCRATCH/errors"
-said() { sed -n "s/^$1\t//p" "$SCRATCH/said"; }
+overlay_ask "$SCRATCH/inside"
 is "ceemsd accepts what there is with all tags" "$(said n1.ceemsd)" "0 configuration is valid"
 is "and with none" "$(said n2.ceemsd)" "0 configuration is valid"
 is "it reads all of it: a wrong tag is refused" "$(said n4.ceemsd)" "2 --aggregator.url"
