@@ -233,6 +233,7 @@ CHECKS += test/e2e/units_memory.sh
 CHECKS_LONG += test/e2e/vm_systemd.sh
 # doc/quickstart.md typed in a fresh Debian
 CHECKS_LONG += test/e2e/first_job.sh
+CHECKS_LONG += test/e2e/first_job_trixie.sh
 CHECKS_LONG += test/e2e/images.sh
 CHECKS_LONG += test/e2e/release.sh
 CHECKS_LONG += test/e2e/quickstart.sh
