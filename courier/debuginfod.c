@@ -17,7 +17,7 @@
 #include "lib/records/spool.h"
 
 #define LOOK_MS 1000u
-#define RECORDS_MAX 1024u /* of one poll */
+#define FILES_MAX 1024u /* of one poll */
 #define TEXT_MAX ((size_t)64 << 10)
 #define CHECK_BYTES (1u << 20)
 #define SERVERS_MAX 16u
@@ -38,7 +38,7 @@ struct debuginfod {
 	char queue[4096];
 	struct spool_reader *reader;
 	struct build_id id; /* what is wanted and not fetched yet; len 0: nothing */
-	uint64_t id_seq;
+	uint64_t read_seq, acked_seq;
 	unsigned failures; /* consecutive, of ours */
 	uint64_t wait_ms;
 	struct log_repeat refused_log;
@@ -243,28 +243,22 @@ static int fetch_wanted(struct debuginfod *t, struct err *err)
 	return rc == -EAGAIN || rc == -ENOSPC ? 0 : err_set(err, rc, "%s", why.text);
 }
 
-/* 1: t->id is to be fetched; 0: the queue is empty. */
+/* 1: t->id is to be fetched; 0: nothing is for now. */
 static int next_wanted(struct debuginfod *t, struct err *err)
 {
+	int64_t now_s = (int64_t)(clock_realtime_ns() / NSEC_PER_SEC);
 	struct spool_record r;
 	int rc;
 
-	for (unsigned i = 0; i < RECORDS_MAX; i++) {
-		rc = spool_next(t->reader, &r, err);
-		if (rc <= 0)
-			return rc;
+	while ((rc = spool_next(t->reader, &r, err)) > 0) {
 		int news = debug_file_decode(r.data, r.len, &t->id);
-		t->id_seq = r.seq;
-		if (news > 0 &&
-		    debug_cache_told(&t->cache, (enum debug_file_news)news, &t->id,
-				     (int64_t)(clock_realtime_ns() / NSEC_PER_SEC)) > 0)
+		t->read_seq = r.seq;
+		if (news > 0 && debug_cache_told(&t->cache, (enum debug_file_news)news,
+						 &t->id, now_s))
 			return 1;
 		t->id.len = 0;
-		rc = spool_ack(t->reader, r.seq, err);
-		if (rc < 0)
-			return rc;
 	}
-	return 0;
+	return rc;
 }
 
 /* 0: there is none yet, or it is open. */
@@ -282,16 +276,22 @@ static int work_queue(struct debuginfod *t, struct err *err)
 {
 	int rc = open_queue(t, err);
 
-	for (unsigned i = 0; i < RECORDS_MAX && rc == 0 && t->reader; i++) {
+	if (rc < 0 || !t->reader)
+		return rc;
+	for (unsigned i = 0; i < FILES_MAX; i++) {
 		if (atomic_load(&t->courier->stop) || servers_wait_ns(t))
 			break;
-		if (!t->id.len && next_wanted(t, err) <= 0)
+		if (!t->id.len && (rc = next_wanted(t, err)) <= 0)
 			break;
 		rc = fetch_wanted(t, err);
 		if (rc < 0)
 			break;
 		t->id.len = 0;
-		rc = spool_ack(t->reader, t->id_seq, err);
+	}
+	/* what is read again after a crash is there by then */
+	if (rc == 0 && !t->id.len && t->acked_seq != t->read_seq) {
+		rc = spool_ack(t->reader, t->read_seq, err);
+		t->acked_seq = t->read_seq;
 	}
 	return rc;
 }
