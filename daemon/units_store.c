@@ -371,7 +371,8 @@ static int back_befores(struct units *u, uint32_t capacity)
 }
 
 /* Extends a table of an earlier version, so that an upgrade of the daemon loses nothing
- * about what is running. If it is killed meanwhile, it is done again. */
+ * about what is running. If it is killed meanwhile, it is done again. Without room the
+ * file stays one that the earlier version can go on with. */
 static int extend_file(struct units *u, struct err *err)
 {
 	uint32_t capacity = u->capacity, backed = u->steps_backed;
@@ -391,8 +392,14 @@ static int extend_file(struct units *u, struct err *err)
 	if (rc == 0 && gpus)
 		rc = -posix_fallocate(u->fd, (off_t)gpu_profiles_off(capacity),
 				      profiles);
-	if (rc < 0)
-		return err_set(err, rc, "extend unit table: %s", strerror(-rc));
+	if (rc < 0) {
+		if (ftruncate(u->fd, (off_t)bytes_of(u->h->version, capacity)) < 0)
+			rc = -errno;
+		return err_set(err, rc,
+			       "extend the table of an earlier version: %s (it stays "
+			       "as it was: free some space and restart)",
+			       strerror(-rc));
+	}
 	unmap_file(u);
 	return map_file(u, table_file_bytes(capacity), err);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# No room for a unit: the file system of --path.rundir is full, then the table is. No usage
-# is lost, and the log says what is full. The jobs are simulated (test/fake/unit_source).
+# No room for a unit: the file system of --path.rundir is full, also when the table is of an earlier
+# version that must be extended, or the table itself is. No usage is lost, and the log says what is full. The jobs are simulated (test/fake/unit_source).
 . "$(dirname "$0")/../tap.sh"
 
 have_root || skip_all "needs root: mounts a small tmpfs"
@@ -70,4 +70,28 @@ start 16
 ok "a full table: what was used is in the node's counters" wait_for 30 counts_all
 ok "a full table: what found no room is counted" refused 0
 ok "a full table: the log names the option" grep -q 'unit table full (16 of 16 units.*--unit.capacity' "$SCRATCH/log"
+
+# An upgrade on a full file system. Version 9 added 336 bytes a unit at the file's end.
+stop
+rm -f "$run"/* "$SCRATCH"/truth.* "$SCRATCH/log"
+start 64
+ok "a table that an upgrade must extend: starts" wait_for 30 answers
+feed 500 --count=10 --steps=2
+ok "a table that an upgrade must extend: is filled" wait_for 30 counts_all
+stop
+printf '\010\0\0\0' | dd of="$run/units" bs=1 seek=8 conv=notrunc 2>/dev/null
+truncate -s "-$(((64 * 336 + 4095) / 4096 * 4096))" "$run/units"
+cp "$run/units" "$SCRATCH/units.8"
+dd if=/dev/zero of="$run/filler" bs=4096 2>/dev/null
+start 64
+ok "a full file system at an upgrade: the daemon starts" wait_for 30 answers
+like "a full file system at an upgrade: one line says so, and what to do" "$(grep -c 'level=warn.*units: extend' "$SCRATCH/log") $(grep 'units: extend' "$SCRATCH/log")" \
+	'^1 .*No space left on device.*stays as it was.*restart'
+ok "a full file system at an upgrade: the older daemon could go on with its table" cmp "$SCRATCH/units.8" "$run/units"
+feed 600 --count=10 --steps=2
+stop
+rm "$run/filler"
+start 64
+ok "there is room again after an upgrade: all is counted, from the table and the ring" wait_for 30 counts_all
+ok "there is room again after an upgrade: it is the old table that went on" grep -q 'resuming with 10 units' "$SCRATCH/log"
 tap_done
