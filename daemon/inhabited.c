@@ -117,10 +117,12 @@ static bool list_anybody(struct inhabitant_search *s, uint64_t pid)
 	return is_full;
 }
 
-/* What an error means: nothing if the directory was removed meanwhile, or is none. */
+/* Not if the directory was removed meanwhile, is none, or is a threaded group, whose
+ * processes are in the list of the one above (cgroup-v2.rst, "Threads"). */
 static bool is_cut_by(int error)
 {
-	return error != ENOENT && error != ENODEV && error != ENOTDIR;
+	return error != ENOENT && error != ENODEV && error != ENOTDIR &&
+	       error != EOPNOTSUPP;
 }
 
 /* Whether such a process is in the directory itself. To decide that, the beginning

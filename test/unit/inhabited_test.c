@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -159,7 +160,7 @@ static void more_folders_than_are_visited_are_a_cut(void **state)
 	assert_true(cut);
 }
 
-/* cgroup.procs of a threaded group cannot be read (EOPNOTSUPP); a folder stands in. */
+/* A folder in its place stands for a file that the kernel refuses. */
 static void what_cannot_be_read_is_a_cut(void **state)
 {
 	(void)state;
@@ -171,6 +172,53 @@ static void what_cannot_be_read_is_a_cut(void **state)
 	scratch_mkdir(folder, STEP "/threaded/cgroup.procs" + 1);
 	assert_int_equal(list_all(10), 2);
 	assert_true(cut);
+}
+
+/* libvirt has the threads of a virtual machine in threaded groups, whose list cannot be
+ * read; their processes are in that of the group above. The kernel's own v2. */
+static void threaded_groups_are_no_cut(void **state)
+{
+	const char *mount = access("/sys/fs/cgroup/unified", F_OK) == 0
+				    ? "/sys/fs/cgroup/unified"
+				    : "/sys/fs/cgroup";
+	char root[64], path[96], text[16];
+	(void)state;
+
+	(void)snprintf(path, sizeof(path), "%s/cgroup.controllers", mount);
+	(void)snprintf(root, sizeof(root), "%s/ceems_test_%d", mount, (int)getpid());
+	if (access(path, F_OK) < 0 || mkdir(root, 0700) < 0)
+		skip();
+	close(env.cgroupfd);
+	env.cgroupfd = fs_opendir_at(AT_FDCWD, root, NULL);
+	(void)snprintf(path, sizeof(path),
+		       "%s"
+		       "/vm",
+		       root);
+	struct record_cgroup vm = {.controllers = CGROUP_UNIFIED, .path = "/vm"};
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(mkdirat(env.cgroupfd, "vm/emulator", 0700), 0);
+	auto_close int type =
+		openat(env.cgroupfd, "vm/emulator/cgroup.type", O_WRONLY | O_CLOEXEC);
+	bool is_threaded = type >= 0 && fs_write_all(type, "threaded", 8) == 0;
+	pid_t pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	auto_close int procs =
+		openat(env.cgroupfd, "vm/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(fs_write_all(procs, text, strlen(text)), 0);
+	size_t n = inhabited_list_all(&env, &vm, 1, pids, 10, &cut);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(unlinkat(env.cgroupfd, "vm/emulator", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(env.cgroupfd, "vm", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(root), 0);
+	if (!is_threaded)
+		skip();
+	assert_int_equal(n, 1);
+	assert_int_equal(pids[0], pid);
+	assert_false(cut);
 }
 
 static void a_step_that_is_gone_has_nobody(void **state)
@@ -195,6 +243,7 @@ int main(void)
 		LIST_TEST(folders_below_the_last_level_are_a_cut),
 		LIST_TEST(more_folders_than_are_visited_are_a_cut),
 		LIST_TEST(what_cannot_be_read_is_a_cut),
+		LIST_TEST(threaded_groups_are_no_cut),
 		LIST_TEST(a_step_that_is_gone_has_nobody),
 	};
 	return cmocka_run_group_tests_name("inhabited_test", tests, NULL, NULL);
