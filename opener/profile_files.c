@@ -19,6 +19,7 @@
 #include "opener/profile.h"
 
 #define CGROUP_BYTES 16384
+#define STATUS_LINE_BYTES 1024
 
 int profile_open_process(int procfd, uint32_t pid, struct err *err)
 {
@@ -40,6 +41,34 @@ int profile_find_unit(int process, char *ret, struct err *err)
 		return (int)n;
 	cgroup_unit_of_text(text, (size_t)n, ret);
 	return *ret ? 0 : err_set(err, -ESRCH, "the process is of no unit");
+}
+
+/* Of a line of its status, the first number or the last one. There may be thousands of
+ * groups on a line before it. */
+static int read_status_number(int process, const char *key, bool last, uint32_t *ret,
+			      struct err *err)
+{
+	auto_close int fd = fs_open_at(process, "status", err);
+	auto_fclose FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
+	char line[STATUS_LINE_BYTES];
+
+	if (!f)
+		return fd < 0 ? fd : err_set(err, -errno, "status: no memory");
+	(void)steal_fd(&fd);
+	while (fgets(line, sizeof(line), f)) {
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		char *at = line + strlen(key);
+		at[strcspn(at, "\n")] = '\0';
+		if (last && strrchr(at, '\t'))
+			at = strrchr(at, '\t') + 1;
+		else
+			at[strcspn(at, "\t")] = '\0';
+		return parse_u32(at, ret) == 0
+			       ? 0
+			       : err_set(err, -EINVAL, "status: %sis no number", key);
+	}
+	return err_set(err, -ENODATA, "status: no such line: %s", key);
 }
 
 uint32_t profile_owner(int process)
@@ -103,24 +132,6 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 	return steal_fd(&fd);
 }
 
-/* What the process itself calls its number: the last one of "NSpid:" */
-static int own_number(int process, uint32_t *ret, struct err *err)
-{
-	char text[4096], *line, *last;
-
-	ssize_t n = fs_read_at(process, "status", text, sizeof(text), err);
-	if (n < 0)
-		return (int)n;
-	line = strstr(text, "\nNSpid:");
-	if (!line)
-		return err_set(err, -ENODATA, "status: no NSpid");
-	line[1 + strcspn(line + 1, "\n")] = '\0';
-	last = strrchr(line, '\t');
-	return last && parse_u32(last + 1, ret) == 0
-		       ? 0
-		       : err_set(err, -EINVAL, "status: NSpid is no number");
-}
-
 int profile_open_perf_map(int process, uint32_t uid, struct err *err)
 {
 	const struct open_how how = {
@@ -131,7 +142,8 @@ int profile_open_perf_map(int process, uint32_t uid, struct err *err)
 	struct stat st;
 	uint32_t number = 0;
 
-	int rc = own_number(process, &number, err);
+	/* what the process itself calls its number is the last one */
+	int rc = read_status_number(process, "NSpid:\t", true, &number, err);
 	if (rc < 0)
 		return rc;
 	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", number);

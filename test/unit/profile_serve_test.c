@@ -277,6 +277,29 @@ static void make_process(char *dir, const char *cgroup)
 	put_text(dir, "71/cgroup", cgroup);
 }
 
+/* A user may be in any number of groups. */
+static void of_many_groups_a_perf_map_is_found(void **state)
+{
+	char dir[SCRATCH_PATH], path[2 * SCRATCH_PATH], text[32768];
+	size_t at = (size_t)snprintf(text, sizeof(text), "Name:\tx\nGroups:\t");
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	for (unsigned i = 0; i < 3000; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%u ", 100000 + i);
+	(void)snprintf(text + at, sizeof(text) - at, "\nNSpid:\t71\t9\n");
+	put_text(dir, "71/status", text);
+	(void)snprintf(path, sizeof(path), "%s/71/root", dir);
+	assert_int_equal(symlink(dir, path), 0);
+	scratch_mkdir(dir, "tmp");
+	put_text(dir, "tmp/perf-9.map", "");
+	(void)snprintf(path, sizeof(path), "%s/71", dir);
+	auto_close int process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd = profile_open_perf_map(process, geteuid(), NULL);
+	assert_true(fd >= 0);
+	scratch_remove(dir);
+}
+
 static const struct profile_request drm_request = {.kind = PROFILE_REQUEST_DRM,
 						   .pid = 71};
 
@@ -487,6 +510,7 @@ int main(void)
 		cmocka_unit_test(one_that_dies_is_replaced_and_says_so),
 		cmocka_unit_test(steps_machines_and_pods_are_units),
 		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
+		cmocka_unit_test(of_many_groups_a_perf_map_is_found),
 		cmocka_unit_test(of_drm_files_alone_the_text_is_handed_on),
 		cmocka_unit_test(descriptors_beyond_the_bound_are_told_of),
 		cmocka_unit_test(a_file_whose_name_is_too_long_leaves_out_itself_alone),
