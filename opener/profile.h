@@ -39,6 +39,8 @@ int profile_open_process(int procfd, uint32_t pid, struct err *err);
  * process. */
 int profile_find_unit(int process, char *ret, struct err *err);
 uint32_t profile_owner(int process);
+/* Who started it: also of one that root owns, since it may not be looked into. */
+uint32_t profile_user(int process);
 /* Its maps, as they are now, in a file in memory: its descriptor, at its beginning. The
  * kernel may let both this and the next one wait for as long as a file server does not
  * answer. -EFBIG: they are longer than PROFILE_MAPS_MAX. */

@@ -78,6 +78,15 @@ uint32_t profile_owner(int process)
 	return fstat(process, &st) == 0 ? st.st_uid : 0;
 }
 
+uint32_t profile_user(int process)
+{
+	uint32_t uid;
+
+	return read_status_number(process, "Uid:\t", false, &uid, NULL) == 0
+		       ? uid
+		       : profile_owner(process);
+}
+
 int profile_copy_maps(int process, struct err *err)
 {
 	auto_close int from = openat(process, "maps", O_RDONLY | O_CLOEXEC);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
@@ -121,10 +122,11 @@ static bool has_ended(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) != 0;
 }
 
-/* The place of one of a user's that can be given up, or -EBUSY: too many have been. */
-static int find_place(struct profile_worker *w, uint32_t uid)
+/* The place of one of an owner's that can be given up, or -EBUSY: too many have been.
+ */
+static int find_place(struct profile_worker *w, const struct worker_owner *o)
 {
-	unsigned of_user = 0;
+	unsigned of_user = 0, of_unit = 0;
 	int free = -EBUSY;
 
 	for (int i = 0; i < (int)WORKERS_STUCK_MAX; i++) {
@@ -133,16 +135,17 @@ static int find_place(struct profile_worker *w, uint32_t uid)
 			s->pid = 0;
 		if (!s->pid)
 			free = i;
-		else if (s->uid == uid)
-			of_user++;
+		of_user += s->pid && s->owner.uid == o->uid;
+		of_unit += s->pid && *o->unit && strcmp(s->owner.unit, o->unit) == 0;
 	}
-	return of_user < WORKERS_STUCK_OF_USER ? free : -EBUSY;
+	return of_user < WORKERS_STUCK_EACH && of_unit < WORKERS_STUCK_EACH ? free
+									    : -EBUSY;
 }
 
-static void give_worker_up(struct profile_worker *w, uint32_t uid)
+static void give_worker_up(struct profile_worker *w, const struct worker_owner *o)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	int place = find_place(w, uid);
+	int place = find_place(w, o);
 
 	close(w->fd);
 	w->fd = -1;
@@ -153,7 +156,7 @@ static void give_worker_up(struct profile_worker *w, uint32_t uid)
 		nanosleep(&pause, NULL);
 	}
 	if (place >= 0)
-		w->stuck[place] = (struct worker_stuck){w->pid, uid};
+		w->stuck[place] = (struct worker_stuck){w->pid, *o};
 }
 
 static int exchange_with_worker(struct profile_worker *w,
@@ -178,20 +181,31 @@ static int exchange_with_worker(struct profile_worker *w,
 	return good ? 0 : -EPIPE;
 }
 
-/* Whose process it is, which the kernel tells without waiting; 0 where it is gone */
-static uint32_t owner_of(const struct profile_worker *w, uint32_t pid)
+/* Whose process it is, which the kernel tells without waiting; root's where it is gone
+ */
+static void find_owner(const struct profile_worker *w, uint32_t pid,
+		       struct worker_owner *ret)
 {
 	auto_close int process = profile_open_process(w->procfd, pid, NULL);
 
-	return process < 0 ? 0 : profile_owner(process);
+	*ret = (struct worker_owner){.uid = 0};
+	if (process < 0)
+		return;
+	ret->uid = profile_user(process);
+	if (profile_find_unit(process, ret->unit, NULL) < 0)
+		ret->unit[0] = '\0';
+	size_t job = cgroup_job_len(ret->unit, strlen(ret->unit));
+	if (job)
+		ret->unit[job] = '\0';
 }
 
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,
 			struct profile_reply *a, int *ret_fd)
 {
-	uint32_t uid = owner_of(w, r->pid);
-	int rc = find_place(w, uid);
+	struct worker_owner owner;
 
+	find_owner(w, r->pid, &owner);
+	int rc = find_place(w, &owner);
 	*ret_fd = -1;
 	if (rc >= 0 && w->fd < 0)
 		rc = start_file_worker(w);
@@ -200,7 +214,7 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 	if (rc >= 0)
 		return;
 	if (w->fd >= 0 && rc != -EBUSY)
-		give_worker_up(w, uid);
+		give_worker_up(w, &owner);
 	a->rc = rc;
 	(void)snprintf(a->text, sizeof(a->text), "%s",
 		       rc == -EBUSY ? "too many files do not open" : strerror(-rc));
@@ -208,6 +222,8 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 
 void profile_worker_end(struct profile_worker *w)
 {
+	const struct worker_owner nobody = {.uid = 0};
+
 	if (w->fd >= 0)
-		give_worker_up(w, 0);
+		give_worker_up(w, &nobody);
 }

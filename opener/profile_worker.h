@@ -6,13 +6,20 @@
 #include <sys/types.h>
 
 #include "lib/records/profile_request.h"
+#include "lib/records/record.h"
 
 /* A process that opens what belongs to users: each of its calls may wait for ever for a
- * file server, so it has a deadline and is left behind. A user with
- * WORKERS_STUCK_OF_USER of them is refused until one has ended, so that nobody's file
- * server keeps others from their names. */
+ * file server, so it has a deadline and is left behind. A user, or a job, virtual
+ * machine or pod, with WORKERS_STUCK_EACH of them is refused until one has ended, so
+ * that nobody's file server keeps others from their names: a user may have thousands of
+ * uids in containers of his, and several jobs. */
 #define WORKERS_STUCK_MAX 16u
-#define WORKERS_STUCK_OF_USER 2u
+#define WORKERS_STUCK_EACH 2u
+
+struct worker_owner {
+	uint32_t uid;
+	char unit[RECORD_CGROUP_MAX]; /* its control group, of a job all steps' */
+};
 
 struct profile_worker {
 	int procfd;       /* borrowed */
@@ -22,11 +29,11 @@ struct profile_worker {
 	/* killed, but in a call of the kernel that cannot be interrupted */
 	struct worker_stuck {
 		pid_t pid; /* 0: none */
-		uint32_t uid;
+		struct worker_owner owner;
 	} stuck[WORKERS_STUCK_MAX];
 };
 
-/* -EBUSY: too many of the user's files, or of all, do not open.
+/* -EBUSY: too many of the user's files, of the unit's or of all do not open.
  * Has the request done and fills the answer but its head; the descriptor, if rc is 0,
  * goes to *ret_fd. Waits for PROFILE_REQUEST_OPEN_MS at most. */
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,

@@ -14,7 +14,7 @@
 #include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
-enum { HUNG_USER = 1001, OTHER_USER = 1002 };
+enum { HUNG_USER = 1001, OTHER_USER = 1002, SUB_USER = 100000 };
 
 static char proc[SCRATCH_PATH], mounted[SCRATCH_PATH + 8];
 static pid_t server;
@@ -30,10 +30,11 @@ static void put_text(const char *name, const char *text)
 	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
 }
 
-/* A folder of /proc whose maps hang, or do not */
-static void make_process(const char *pid, uid_t uid, bool hangs)
+/* A folder of /proc whose maps hang, or do not. Root owns it, as of a process that may
+ * not be looked into. */
+static void make_process(const char *pid, uid_t uid, const char *job, bool hangs)
 {
-	char path[2 * SCRATCH_PATH], target[2 * SCRATCH_PATH];
+	char path[2 * SCRATCH_PATH], target[2 * SCRATCH_PATH], text[128];
 
 	scratch_mkdir(proc, pid);
 	(void)snprintf(path, sizeof(path), "%s/%s/maps", proc, pid);
@@ -42,8 +43,13 @@ static void make_process(const char *pid, uid_t uid, bool hangs)
 		assert_int_equal(symlink(target, path), 0);
 	else
 		put_text(path + strlen(proc) + 1, "");
-	(void)snprintf(path, sizeof(path), "%s/%s", proc, pid);
-	assert_int_equal(chown(path, uid, 0), 0);
+	(void)snprintf(path, sizeof(path), "%s/status", pid);
+	(void)snprintf(text, sizeof(text), "Name:\tx\nUid:\t%u\t0\t0\t0\n", uid);
+	put_text(path, text);
+	(void)snprintf(path, sizeof(path), "%s/cgroup", pid);
+	(void)snprintf(text, sizeof(text),
+		       "0::/system.slice/slurmstepd.scope/job_%s/step_%s\n", job, pid);
+	put_text(path, text);
 }
 
 static void run_server(void)
@@ -131,14 +137,16 @@ static void one_users_hung_files_are_nobody_elses_trouble(void **state)
 
 	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK) < 0)
 		skip();
-	make_process("71", HUNG_USER, true);
-	make_process("72", HUNG_USER, false);
-	make_process("81", OTHER_USER, false);
-	for (unsigned i = 0; i < WORKERS_STUCK_OF_USER; i++)
+	make_process("71", HUNG_USER, "7", true);
+	make_process("72", HUNG_USER, "8", false);
+	make_process("73", SUB_USER, "7", false); /* in a container */
+	make_process("81", OTHER_USER, "9", false);
+	for (unsigned i = 0; i < WORKERS_STUCK_EACH; i++)
 		assert_int_equal(ask_for_maps(71), -ETIMEDOUT);
 	/* at once, also for those that would open */
 	assert_int_equal(ask_for_maps(71), -EBUSY);
 	assert_int_equal(ask_for_maps(72), -EBUSY);
+	assert_int_equal(ask_for_maps(73), -EBUSY);
 	assert_int_equal(ask_for_maps(81), 0);
 	/* the server is gone: who waited for it can end */
 	assert_int_equal(kill(server, SIGKILL), 0);
