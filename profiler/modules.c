@@ -45,7 +45,6 @@ void modules_forget_rows(struct modules *m)
 		o->rows = (struct profile_module){0};
 		o->users = 0;
 	}
-	m->python_count = 0;
 }
 
 static bool is_key(const struct module *o, const struct module_key *key)
@@ -126,7 +125,7 @@ static struct profile_module find_largest_gap(const struct modules *m)
 	return best;
 }
 
-static bool evict_oldest_rows(struct modules *m, uint32_t now_s)
+static struct module *find_oldest_rows(const struct modules *m, uint32_t now_s)
 {
 	struct module *oldest = NULL;
 
@@ -136,28 +135,69 @@ static bool evict_oldest_rows(struct modules *m, uint32_t now_s)
 		    (!oldest || o->seen_s < oldest->seen_s))
 			oldest = o;
 	}
-	if (!oldest)
+	return oldest;
+}
+
+/* The largest of a user who has more than half of the room, if that is another one than
+ * uid: whoever is alone may fill it, but not keep it from others. */
+static struct module *find_rows_of_greedy(const struct modules *m, uint32_t uid)
+{
+	uint64_t lead = 0, sum = 0;
+	struct module *largest = NULL;
+	uint32_t greedy = uid;
+
+	/* Boyer and Moore's vote, by rows: no other can have more than half */
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct module *o = &m->all[i];
+		if (o->uid == greedy || lead < o->rows.count) {
+			lead = o->uid == greedy ? lead + o->rows.count
+						: o->rows.count - lead;
+			greedy = o->uid;
+		} else {
+			lead -= o->rows.count;
+		}
+	}
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct module *o = &m->all[i];
+		if (o->uid != greedy || !o->rows.count)
+			continue;
+		sum += o->rows.count;
+		if (!largest || o->rows.count > largest->rows.count)
+			largest = o;
+	}
+	return greedy != uid && sum > m->row_room / 2 ? largest : NULL;
+}
+
+static bool evict_rows(struct modules *m, uint32_t uid, uint32_t now_s)
+{
+	struct module *o = find_oldest_rows(m, now_s);
+
+	if (!o)
+		o = find_rows_of_greedy(m, uid);
+	if (!o)
 		return false;
-	oldest->rows.count = 0;
-	oldest->evicted = true;
-	m->told[oldest - m->all] = oldest->rows;
+	o->rows.count = 0;
+	o->evicted = true;
+	m->told[o - m->all] = o->rows;
 	m->evictions++;
 	return true;
 }
 
-/* Twice the gap that was not enough, if those not seen lately have so many */
-static bool make_larger_gap(struct modules *m, struct profile_module *gap,
+/* Twice the gap that was not enough, if so many can be taken away for uid */
+static bool make_larger_gap(struct modules *m, struct profile_module *gap, uint32_t uid,
 			    uint32_t now_s)
 {
 	uint32_t wanted = gap->count < m->row_room / 2 ? gap->count * 2 : m->row_room;
 
 	while (gap->count < wanted) {
-		if (!evict_oldest_rows(m, now_s))
+		if (!evict_rows(m, uid, now_s))
 			return false;
 		*gap = find_largest_gap(m);
 	}
 	return true;
 }
+
+_Static_assert(PROFILE_PYTHONS_MAX == 64, "a bit each");
 
 /* The number of a layout, which several files may have in common, + 1; 0: no Python */
 static uint32_t place_python(struct modules *m, const struct module *o,
@@ -171,14 +211,26 @@ static uint32_t place_python(struct modules *m, const struct module *o,
 			o->name, table->python.minor);
 	if (table->python_status != 0 || !table->segment_count || !m->pythons)
 		return 0;
-	for (uint32_t i = 0; i < m->python_count; i++) {
-		if (memcmp(&m->pythons[i], &table->python, sizeof(table->python)) == 0)
+	uint64_t used = 0, own = 0;
+	for (uint32_t i = 0; i < m->count; i++) {
+		const struct module *p = &m->all[i];
+		uint64_t bit = p->rows.count && p->rows.python
+				       ? UINT64_C(1) << (p->rows.python - 1)
+				       : 0;
+		used |= bit;
+		own |= p->uid == o->uid ? bit : 0;
+	}
+	for (uint32_t i = 0; i < PROFILE_PYTHONS_MAX; i++) {
+		if (used >> i & 1 &&
+		    memcmp(&m->pythons[i], &table->python, sizeof(table->python)) == 0)
 			return i + 1;
 	}
-	if (m->python_count == PROFILE_PYTHONS_MAX)
+	/* no user has more than are free, so that there is one for another still */
+	if (__builtin_popcountll(own) >= __builtin_popcountll(~used))
 		return 0;
-	m->pythons[m->python_count] = table->python;
-	return ++m->python_count;
+	uint32_t free = (uint32_t)__builtin_ctzll(~used);
+	m->pythons[free] = table->python;
+	return free + 1;
 }
 
 /* Without rows its frames are the last that are seen of a stack. */
@@ -197,7 +249,7 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 		rc = reader_read_table(m->reader, o->fd, o->uid, gap.count,
 				       &m->rows[gap.first], &table);
 		rc = rc == 0 ? table.rows_status : rc;
-	} while (rc == -E2BIG && make_larger_gap(m, &gap, now_s));
+	} while (rc == -E2BIG && make_larger_gap(m, &gap, o->uid, now_s));
 	o->waits = rc == -EBUSY;
 	if (table.segment_count) {
 		memcpy(o->segments, table.segments, sizeof(o->segments));
@@ -215,13 +267,28 @@ static void place_rows(struct modules *m, uint32_t index, uint32_t now_s)
 
 /* ---- modules --------------------------------------------------------------------- */
 
-/* A place for one more: a new one, or one that nobody needs */
-static int choose_module_place(struct modules *m, uint32_t now_s)
+static bool is_needed(const struct module *o, uint32_t now_s)
 {
+	return o->users || o->seen_s + KEEP_PLACE_S > now_s;
+}
+
+/* A place for one more of uid's: a new one, or one that nobody needs. No user has more
+ * than are free, so that there is one for another still. */
+static int choose_module_place(struct modules *m, uint32_t uid, uint32_t now_s)
+{
+	uint32_t needed = 0, own = 0;
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		bool counts = is_needed(&m->all[i], now_s);
+		needed += counts;
+		own += counts && m->all[i].uid == uid;
+	}
+	if (own >= PROFILE_MODULES_MAX - needed)
+		return -E2BIG;
 	if (m->count == PROFILE_MODULES_MAX) {
 		for (uint32_t i = 0; i < m->count; i++) {
 			struct module *o = &m->all[i];
-			if (o->users || o->seen_s + KEEP_PLACE_S > now_s)
+			if (is_needed(o, now_s))
 				continue;
 			close_module(m, o);
 			free(o->name);
@@ -273,9 +340,10 @@ int modules_add(struct modules *m, int fd, const struct profile_file *file,
 			return renew_module(m, (int)i, &own, uid, now_s);
 	}
 	auto_free char *name = strdup(base ? base + 1 : path);
-	int index = name ? choose_module_place(m, now_s) : -ENOMEM;
+	int index = name ? choose_module_place(m, uid, now_s) : -ENOMEM;
 	if (index == -E2BIG)
-		return err_set(err, index, "more than %d files", PROFILE_MODULES_MAX);
+		return err_set(err, index, "more files than a user's share of %d",
+			       PROFILE_MODULES_MAX);
 	if (index < 0)
 		return err_set(err, index, "out of memory");
 	struct module *o = &m->all[index];

@@ -58,7 +58,6 @@ struct modules {
 	struct profile_python *pythons; /* [PROFILE_PYTHONS_MAX] */
 	struct name_cache names;
 	struct kernel_names kernel;
-	uint32_t python_count;
 	struct python_codes codes;
 	struct jit_maps jit;
 	uint64_t pythons_refused; /* files with a Python of no version that is known */
@@ -76,8 +75,8 @@ int modules_find(const struct modules *m, const struct module_key *key, uint32_t
 		 uint32_t now_s);
 /* The module of an open file, which is taken over; path names it, uid is whose process
  * maps it. fd -1: of a file that could not be opened, whose code has the file's name
- * alone. Its index; -E2BIG: there
- * are PROFILE_MODULES_MAX that are in use; -ENOMEM. */
+ * alone. Its index; -E2BIG: of
+ * PROFILE_MODULES_MAX the user has as many as are free; -ENOMEM. */
 int modules_add(struct modules *m, int fd, const struct profile_file *file,
 		const char *path, const struct module_key *key, uint32_t uid,
 		uint32_t now_s, struct err *err);

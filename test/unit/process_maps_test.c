@@ -3,6 +3,7 @@
 #include "profiler/process_maps.h"
 
 #include <dlfcn.h>
+#include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -235,24 +236,26 @@ static void the_vdso_is_the_kernels_whatever_a_process_says(void **state)
 	assert_true((uint64_t)st.st_size + PAGE > size);
 }
 
-static void put_many(uint32_t pid, unsigned count)
+/* behind: so many mappings of no file */
+static void list_many(char *maps, size_t room, unsigned behind, unsigned count)
 {
-	static char maps[1 << 20];
 	size_t len = 0;
 
+	for (unsigned i = 0; i < behind; i++)
+		len += (size_t)snprintf(maps + len, room - len,
+					"00001000-00001001 rw-p 00000000 00:00 0 \n");
 	for (unsigned i = 0; i < count; i++)
-		len += (size_t)snprintf(maps + len, sizeof(maps) - len,
+		len += (size_t)snprintf(maps + len, room - len,
 					"%08" PRIx64 "-%08" PRIx64
 					" r-xp 00000000 00:31 %u    /mnt/%u\n",
 					MIB + i * PAGE, MIB + (i + 1) * PAGE, i + 1, i);
-	put_file(pid, "maps", maps, 0);
-	put_file(pid, "mem", "", MIB + count * PAGE);
 }
 
-/* Such a process of a file that opens, from its beginning on: the C library */
-static uint32_t look_at_library(uint32_t pid, uid_t uid)
+/* Such a process of a file that opens, from its beginning on: the library that has a
+ * function */
+static uint32_t look_at_library(uint32_t pid, uid_t uid, const void *function)
 {
-	char path[2 * SCRATCH_PATH];
+	char path[2 * SCRATCH_PATH], maps[128];
 	struct err err;
 	Dl_info info;
 
@@ -260,12 +263,21 @@ static uint32_t look_at_library(uint32_t pid, uid_t uid)
 	(void)snprintf(path, sizeof(path), "%s/%u/map_files", dir, pid);
 	assert_int_equal(chmod(path, 0755), 0);
 	(void)snprintf(path, sizeof(path), "%s/%u/map_files/10000-11000", dir, pid);
-	assert_true(dladdr((void *)(uintptr_t)fopen, &info) != 0);
+	assert_true(dladdr(function, &info) != 0);
 	assert_int_equal(symlink(info.dli_fname, path), 0);
-	put_file(pid, "maps", "00010000-00011000 r-xp 00000000 00:31 12    /libc\n", 0);
+	(void)snprintf(maps, sizeof(maps),
+		       "00010000-00011000 r-xp 00000000 00:31 %" PRIuPTR
+		       "    /library\n",
+		       (uintptr_t)info.dli_fbase >> 12);
+	put_file(pid, "maps", maps, 0);
 	assert_int_equal(process_maps_read(&door, pid, &modules, NOW_S, found, &err),
 			 1);
 	return found[0].module;
+}
+
+static const void *in_c_library(void)
+{
+	return (const void *)(uintptr_t)fopen;
 }
 
 static void lose_reader_of(uid_t uid)
@@ -284,9 +296,9 @@ static void a_user_who_has_to_wait_makes_no_other_wait_for_rows(void **state)
 	if (geteuid() != 0)
 		skip();
 	lose_reader_of(ALICE);
-	uint32_t module = look_at_library(71, ALICE);
+	uint32_t module = look_at_library(71, ALICE, in_c_library());
 	assert_int_equal(told[module].count, 0);
-	assert_int_equal(look_at_library(72, BOB), module);
+	assert_int_equal(look_at_library(72, BOB, in_c_library()), module);
 	assert_true(told[module].count > 0);
 }
 
@@ -300,21 +312,70 @@ static void count_meanwhile(void *arg)
 
 static void a_look_at_one_process_takes_its_time_from_no_other(void **state)
 {
-	enum { FILES = PROFILE_MAPPINGS_MAX };
+	enum { FILES = 1500 };
+	static char maps[1 << 22];
 	struct err err;
-	int first, second;
+	int first, second = 0;
 	(void)state;
 
 	make_process(71, ALICE);
-	put_many(71, FILES);
+	list_many(maps, sizeof(maps), 30000, FILES); /* which takes long each time */
+	put_file(71, "maps", maps, 0);
+	put_file(71, "mem", "", MIB + FILES * PAGE);
 	door.meanwhile = count_meanwhile;
 	meanwhiles = 0;
 	first = process_maps_read(&door, 71, &modules, NOW_S, found, &err);
 	assert_true(first > 0 && first < FILES);
 	/* samples of others have been taken in again and again */
 	assert_true(meanwhiles >= (unsigned)first);
-	second = process_maps_read(&door, 71, &modules, NOW_S, found, &err);
+	/* what is copied from memory is once more for some looks */
+	for (unsigned i = 0; i <= MODULE_COPIES && second <= first; i++)
+		second = process_maps_read(&door, 71, &modules, NOW_S, found, &err);
 	assert_true(second > first);
+}
+
+static void who_has_most_rows_makes_room_for_another_user(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	uint32_t large = look_at_library(71, ALICE, in_c_library());
+	assert_true(told[large].count > 0);
+	modules.row_room = told[large].count + 1; /* all is seen at present */
+	uint32_t small = look_at_library(72, BOB, (const void *)(uintptr_t)dwarf_begin);
+	assert_true(told[small].count > 1);
+	assert_int_equal(told[large].count, 0);
+	/* who has less is not driven out again */
+	assert_int_equal(look_at_library(73, ALICE, in_c_library()), large);
+	assert_int_equal(told[large].count, 0);
+	assert_true(told[small].count > 1);
+}
+
+/* As often as there is more to be seen */
+static int look_at_all(uint32_t pid, const char *maps)
+{
+	int count = 0, last;
+
+	do {
+		last = count;
+		count = look_at(pid, maps);
+	} while (count > last);
+	return count;
+}
+
+static void no_user_has_all_places_for_files(void **state)
+{
+	static char maps[1 << 20];
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	list_many(maps, sizeof(maps), 0, PROFILE_MAPPINGS_MAX);
+	make_process(71, ALICE);
+	assert_int_equal(look_at_all(71, maps), PROFILE_MODULES_MAX / 2);
+	make_process(72, BOB);
+	assert_int_equal(look_at_all(72, maps), PROFILE_MODULES_MAX / 4);
+	assert_int_equal(look_at_all(71, maps), PROFILE_MODULES_MAX / 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -329,6 +390,8 @@ int main(void)
 		TEST(the_vdso_is_the_kernels_whatever_a_process_says),
 		TEST(a_look_at_one_process_takes_its_time_from_no_other),
 		TEST(a_user_who_has_to_wait_makes_no_other_wait_for_rows),
+		TEST(who_has_most_rows_makes_room_for_another_user),
+		TEST(no_user_has_all_places_for_files),
 	};
 	return cmocka_run_group_tests_name("process_maps_test", tests, NULL, NULL);
 }
