@@ -20,6 +20,7 @@
 
 #define ROOT_ENTRIES_MAX 256
 #define UNIT_LEVELS_MAX 32
+#define MIRROR_LETTERS 32u /* of an MD5: pkg/kubelet/config/common.go of Kubernetes */
 
 static const struct controller {
 	const char *name;
@@ -431,6 +432,20 @@ bool cgroup_pod_uid(const char *parent, const char *name, char ret[CGROUP_POD_UI
 	if (found)
 		memcpy(ret, uid, sizeof(uid));
 	return found;
+}
+
+bool cgroup_mirror_uid(const char *mirror, const char *hash,
+		       char ret[CGROUP_POD_UID_SIZE])
+{
+	if (!mirror || !hash || strcmp(mirror, hash) != 0 ||
+	    strlen(hash) != MIRROR_LETTERS)
+		return false;
+	for (const char *p = hash; *p; p++) {
+		if (parse_hex_digit(*p) < 0)
+			return false;
+	}
+	memcpy(ret, hash, MIRROR_LETTERS + 1);
+	return true;
 }
 
 bool cgroup_container_id(const char *name, char ret[CGROUP_CONTAINER_ID_SIZE])

@@ -79,6 +79,14 @@ bool cgroup_is_machine(const char *parent, const char *name);
 bool cgroup_pod_uid(const char *parent, const char *name,
 		    char ret[CGROUP_POD_UID_SIZE]);
 
+/* The UID of a static pod's control group: the API shows its mirror, with a UID of its
+ * own, and this hash of its manifest as the annotations kubernetes.io/config.mirror and
+ * kubernetes.io/config.hash. Whoever makes pods may write these: an ordinary pod's UID
+ * is none, it must be a hash. Any texts, NULL: there is none. False, ret untouched: it
+ * mirrors nothing. */
+bool cgroup_mirror_uid(const char *mirror, const char *hash,
+		       char ret[CGROUP_POD_UID_SIZE]);
+
 /* How much of a path is that of a virtual machine's or a pod's control group, which the
  * path is or lies below; 0: of none. Users are given groups in user.slice, where names
  * say nothing. Any bytes; 32 levels are looked at. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregator/kubernetes/kube_quantity.h"
+#include "lib/cgroup.h"
 #include "lib/http/json.h"
 #include "lib/rfc3339.h"
 
@@ -156,10 +157,15 @@ static bool put_pod(struct buf *rows, const struct kube *k, struct json_object *
 	if (!uid || !*uid || strlen(uid) > 128 || !namespace)
 		return false;
 	/* a static pod's groups have the uid of its file, not of what mirrors it */
-	const char *file =
-		get_word(get_map(meta, "annotations"), "kubernetes.io/config.mirror");
+	struct json_object *notes = get_map(meta, "annotations");
+	char hash[CGROUP_POD_UID_SIZE];
+	bool mirror =
+		cgroup_mirror_uid(get_word(notes, "kubernetes.io/config.mirror"),
+				  get_word(notes, "kubernetes.io/config.hash"), hash);
 	begin_row(rows);
-	put_row_member(rows, "uid", file && *file ? file : uid);
+	put_row_member(rows, "uid", mirror ? hash : uid);
+	if (mirror)
+		buf_puts(rows, ",\"static\":true");
 	put_row_member(rows, "namespace", namespace);
 	put_row_member(rows, "name", get_word(meta, "name"));
 	put_row_member(rows, "phase", get_word(status, "phase"));

@@ -5,6 +5,7 @@
 
 #include "contrib/k8s/api_json.h"
 #include "contrib/k8s/pod_size.h"
+#include "lib/cgroup.h"
 #include "lib/http/json.h"
 
 #define CONTAINERS_MAX 4096u
@@ -148,9 +149,9 @@ int pod_json_read(struct json_object *pod, struct pod_info *ret, struct err *err
 		rc = api_json_name(pod, "namespace", info.namespace,
 				   sizeof(info.namespace), err);
 	if (rc == 0 &&
-	    !pod_mirror_uid(http_json_text(notes, "kubernetes.io/config.mirror"),
-			    http_json_text(notes, "kubernetes.io/config.hash"),
-			    info.uid))
+	    !cgroup_mirror_uid(http_json_text(notes, "kubernetes.io/config.mirror"),
+			       http_json_text(notes, "kubernetes.io/config.hash"),
+			       info.uid))
 		rc = api_json_name(pod, "uid", info.uid, sizeof(info.uid), err);
 	if (rc < 0)
 		return rc;

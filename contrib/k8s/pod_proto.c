@@ -9,6 +9,7 @@
 #include "contrib/k8s/device_name.h"
 #include "contrib/k8s/kubelet.pb-c.h"
 #include "contrib/k8s/pod_size.h"
+#include "lib/cgroup.h"
 
 #define CONTAINERS_MAX 4096u
 #define CLAIMED_MAX 1024u /* GPUs of all claims of a node */
@@ -169,8 +170,9 @@ static int read_pod_message(const Kubelet__Pod *pod, struct pod_info *ret,
 	/* kubelet's own static pods have the hash as their UID */
 	if (!m || !copy_member(ret->name, sizeof(ret->name), m->name) ||
 	    !copy_member(ret->namespace, sizeof(ret->namespace), m->namespace_) ||
-	    (!pod_mirror_uid(annotation_of(m, "kubernetes.io/config.mirror"),
-			     annotation_of(m, "kubernetes.io/config.hash"), ret->uid) &&
+	    (!cgroup_mirror_uid(annotation_of(m, "kubernetes.io/config.mirror"),
+				annotation_of(m, "kubernetes.io/config.hash"),
+				ret->uid) &&
 	     !copy_member(ret->uid, sizeof(ret->uid), m->uid)))
 		return err_set(err, -EBADMSG, "a pod without a name of Kubernetes");
 	read_pod_size(pod, ret);

@@ -6,7 +6,6 @@
 #include "lib/parse.h"
 
 #define DIGITS_MAX 40u /* of a quantity: the API server writes fewer */
-#define HASH_LETTERS 32u
 
 static uint64_t add_bounded(uint64_t a, uint64_t b)
 {
@@ -180,19 +179,6 @@ struct pod_amount pod_amount_or(const struct pod_amount *requests,
 }
 
 /* ---- names ----------------------------------------------------------------------- */
-
-bool pod_mirror_uid(const char *mirror, const char *hash, char ret[CGROUP_POD_UID_SIZE])
-{
-	if (!mirror || !hash || strcmp(mirror, hash) != 0 ||
-	    strlen(hash) != HASH_LETTERS)
-		return false;
-	for (const char *p = hash; *p; p++) {
-		if (parse_hex_digit(*p) < 0)
-			return false;
-	}
-	memcpy(ret, hash, HASH_LETTERS + 1);
-	return true;
-}
 
 bool pod_name_ok(const char *s, size_t max)
 {

@@ -49,12 +49,6 @@ void pod_amount_set(struct pod_amount *a, const char *name, const char *text,
 struct pod_amount pod_amount_or(const struct pod_amount *requests,
 				const struct pod_amount *limits);
 
-/* The UID of the control group of a static pod: what the API shows is its mirror, with
- * a UID of its own, and this hash of its manifest as annotations. An ordinary pod with
- * such annotations does not get another's UID: it must be a hash. */
-bool pod_mirror_uid(const char *mirror, const char *hash,
-		    char ret[CGROUP_POD_UID_SIZE]);
-
 /* A name that a record may have: DNS-1123. False: it is not from Kubernetes. */
 bool pod_name_ok(const char *s, size_t max);
 

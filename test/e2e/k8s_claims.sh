@@ -131,6 +131,12 @@ is "an annotation that the site trusts" "$(pods "$(api_pod 21 Running ',"owner":
 is "names the owner" "$(owner "$(pod 21)")" "frank|web|k8s"
 is "but not of what was claimed" "$(pods "$(api_pod 13 Running ',"owner":"mallory"')" true; owner "$(pod 13)")" $'1|0\neve|web|k8s'
 is "a project by a trusted annotation is a label" "$(pods "$(api_pod 22 Running ',"owner":"eve","project":"web"')" true; sql "SELECT external_id FROM project p JOIN unit u ON u.project = p.id WHERE u.uuid = '$(pod 22)'; SELECT count(*) FROM membership m JOIN project p ON p.id = m.project WHERE p.external_id LIKE 'annotation:%'")" $'0|1\nannotation:web\n0'
+# what mirrors a static pod: anybody's pod may have its annotations
+static_pod() { printf '{"uid":"0123456789abcdef0123456789abcdef","static":true,"namespace":"%s","name":"%s","created_s":%s,"started_s":%s,"phase":"Running"%s}' "$1" "$2" "$now" "$now" "${3:-}"; }
+is "a static pod is its namespace's" "$(pods "$(static_pod web etcd-n1)"; owner 0123456789abcdef0123456789abcdef)" $'0|1\nweb:svc|web|k8s'
+is "another pod that says that it is this one's mirror takes and ends nothing" "$(pods "$(static_pod new etcd-n1 ',"owner":"mallory"'),$(static_pod web mine ',"gone":true')"; pods "$(static_pod new mine ',"gone":true')"
+	sql "SELECT p.name, u.name, u.ended IS NULL FROM unit u JOIN project p ON p.id = u.project WHERE u.uuid = '0123456789abcdef0123456789abcdef'")" $'0|0\n0|0\nweb|etcd-n1|t'
+is "its own ends it" "$(pods "$(static_pod web etcd-n1 ',"gone":true')")" "1|0"
 is "one that succeeded has ended" "$(pods "$(api_pod 20 Succeeded ",\"ended_s\":$((now + 5))")"; sql "SELECT state, ended = to_timestamp($((now + 5))) FROM unit WHERE uuid = '$(pod 20)'")" $'1|0\nCOMPLETED|t'
 sql "UPDATE unit SET submitted = submitted - interval '1 hour' WHERE known_by = 'k8s'; INSERT INTO k8s_seen SELECT DISTINCT cluster, uuid FROM unit WHERE known_by = 'k8s' AND uuid <> '$(pod 21)' ON CONFLICT DO NOTHING; DELETE FROM k8s_seen WHERE uid = '$(pod 21)'" >/dev/null
 is "one that is not in the whole list is gone" "$(sql "SELECT k8s_listed($C, $(date +%s)000); SELECT state, ended IS NOT NULL FROM unit WHERE uuid = '$(pod 21)'")" $'1\nDELETED|t'

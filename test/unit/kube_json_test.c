@@ -71,6 +71,35 @@ static void annotations_count_only_where_the_site_says_so(void **state)
 	buf_done(&rows);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef"
+#define MIRROR(mirror, hash)                                                           \
+	"{\"metadata\":{},\"items\":[{\"metadata\":{\"uid\":\"u1\",\"namespace\":"     \
+	"\"web\",\"name\":\"p\",\"creationTimestamp\":\"2026-11-24T00:00:00Z\","       \
+	"\"annotations\":{\"kubernetes.io/config.mirror\":\"" mirror                   \
+	"\",\"kubernetes.io/config.hash\":\"" hash "\"}}}]}"
+
+/* Anybody who may make pods writes annotations. */
+static void no_pod_is_another_by_its_annotations(void **state)
+{
+	(void)state;
+	static const char other[] = "5b8f7fd4-0000-4000-8000-000000000007";
+	const struct kube k = {.id = "k1"};
+	struct buf rows = BUF_INIT;
+	struct kube_list list;
+
+	assert_non_null(strstr(read_pods(&k, MIRROR(HASH, HASH), &rows, &list),
+			       "\"uid\":\"" HASH "\",\"static\":true"));
+	assert_null(strstr(read_pods(&k,
+				     MIRROR("5b8f7fd4-0000-4000-8000-000000000007",
+					    "5b8f7fd4-0000-4000-8000-000000000007"),
+				     &rows, &list),
+			   other));
+	assert_non_null(strstr(rows.data, "\"uid\":\"u1\""));
+	assert_null(strstr(rows.data, "static"));
+	assert_null(strstr(read_pods(&k, MIRROR(HASH, "x"), &rows, &list), HASH));
+	buf_done(&rows);
+}
+
 static void the_class_of_qos_is_read(void **state)
 {
 	(void)state;
@@ -266,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantities_are_read_exactly),
 		cmocka_unit_test(annotations_count_only_where_the_site_says_so),
+		cmocka_unit_test(no_pod_is_another_by_its_annotations),
 		cmocka_unit_test(the_class_of_qos_is_read),
 		cmocka_unit_test(lists_that_are_cut_short_are_refused),
 		cmocka_unit_test(watches_end_where_they_must),
