@@ -27,19 +27,20 @@ C
 mkdir "$SCRATCH/served"
 # NAME: a program, whose debug file only the server has
 build_stripped() {
-	gcc -g -O2 -fomit-frame-pointer -Wl,--build-id -o "$JOBS/$1" "$SCRATCH/a.c" "-DNAME=$1" -lm "${@:2}" &&
+	gcc -g -O2 -fomit-frame-pointer -Wl,--build-id -o "$JOBS/$1" "$SCRATCH/a.c" -lm "${@:2}" &&
 		objcopy --only-keep-debug "$JOBS/$1" "$SCRATCH/served/$1.debug" && strip "$JOBS/$1"
 }
 id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
 build_stripped known && build_stripped long -Wl,--build-id=0x1122334455667788 && gcc -O2 -o "$JOBS/whole" "$SCRATCH/a.c" -lm || { ok "programs are built" false; tap_done; }
-gcc -O2 -o "$JOBS/absent" "$SCRATCH/a.c" -lm -DABSENT -Wl,--build-id=0xaabbccddeeff0011 && strip "$JOBS/absent"
+gcc -O2 -o "$JOBS/absent" "$SCRATCH/a.c" -lm -Wl,--build-id=0xaabbccddeeff0011 && strip "$JOBS/absent"
 
 server=$(free_port)
 debuginfod -p "$server" -d "$SCRATCH/index" -F "$SCRATCH/served" >>"$SCRATCH/debuginfod" 2>&1 &
-started $!
+server_pid=$!
+started $server_pid
 DEBUGINFOD=http://127.0.0.1:$server
 ok "a debuginfod has the debug file" wait_for 60 curl -sfo /dev/null "$DEBUGINFOD/buildid/$(id_of "$JOBS/known")/debuginfo"
-asked() { grep -oE "GET /buildid/[0-9a-f]+" "$SCRATCH/debuginfod" | sed 's/.*\///' | sort -u; }
+asked() { grep -aoE "GET /buildid/[0-9a-f]+" "$SCRATCH/debuginfod" | sed 's/.*\///' | sort -u; }
 
 port=$(free_port)
 echo 200 >"$SCRATCH/control"
@@ -50,16 +51,18 @@ wait_for 30 grep -q ready "$SCRATCH/host"
 : >"$SCRATCH/debuginfod"
 folder=$SCRATCH/cache/debug
 start_daemon() { ceemsd_start --profiling.policy=allow --profiling.interval=3s --profiles.spool="$SCRATCH/spool" --profiles.url="http://127.0.0.1:$port" --debuginfod.folder="$folder" "$@"; }
-id() { unit "$1" '.[0].id'; }
-stacks() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u) | .stacks[] | .frames | join(";")' "$SCRATCH/pushed"; }
-has() { scrape; [ -n "$(stacks "$1")" ]; }
+job_id() { unit "$1" '.[0].id'; }
+stacks() { jq -r --arg u "$(job_id "$1")" 'select(.labels.uuid == $u) | .stacks[] | .frames | join(";")' "$SCRATCH/pushed"; }
+has() { scrape && [ -n "$(stacks "$1")" ]; }
 
-start_daemon
+# what users have for their debuggers is no wish of the site's
+DEBUGINFOD_URLS=$DEBUGINFOD start_daemon
 ok "ceemsd starts" wait_for 20 ceemsd_up
 srun -J off --ceems-profile=97 "$JOBS/known" 2 >/dev/null 2>&1
 ok "without the option a stripped program has a profile" wait_for 20 has off
 is "without its names" "$(stacks off | grep -c hidden)" 0
 is "and no server is asked" "$(asked)" ""
+ok "nor is anything kept for it" [ ! -e "$folder" ]
 kill "$ceemsd_pid"
 wait "$ceemsd_pid" 2>/dev/null
 
@@ -85,6 +88,20 @@ srun -J absent2 --ceems-profile=97 "$JOBS/absent" 1 >/dev/null 2>&1
 srun -J whole --ceems-profile=97 "$JOBS/whole" 1 >/dev/null 2>&1
 ok "a program with its symbols has its profile" wait_for 20 has whole
 is "the server was not told of it" "$(asked | grep -c "$(id_of "$JOBS/whole")")" 0
-is "what it does not have it was asked for once" "$(grep -c 'GET /buildid/aabbccddeeff0011' "$SCRATCH/debuginfod")" 1
-is "what came it was asked for once" "$(grep -c "GET /buildid/$(id_of "$JOBS/known")" "$SCRATCH/debuginfod")" 1
+is "what it does not have it was asked for once" "$(grep -ac 'GET /buildid/aabbccddeeff0011' "$SCRATCH/debuginfod")" 1
+is "what came it was asked for once" "$(grep -ac "GET /buildid/$(id_of "$JOBS/known")" "$SCRATCH/debuginfod")" 1
+scrape
+ok "what was fetched is counted" [ "$(value ceems_courier_debug_files_total 'result="fetched"')" -ge 2 ]
+ok "as is what no server has" [ "$(value ceems_courier_debug_files_total 'result="absent"')" -ge 1 ]
+is "no request failed" "$(value ceems_courier_debug_file_failures_total)" 0
+ok "what was asked for is, too" [ "$(value ceems_profiler_debug_files_total 'result="asked"')" -ge 3 ]
+# the server goes: profiles do not
+kill $server_pid
+wait $server_pid
+build_stripped later -Wl,--build-id=0x9988776655443322
+srun -J later --ceems-profile=97 "$JOBS/later" 1 >/dev/null 2>&1
+ok "a server that is gone costs no profile" wait_for 20 has later
+has_failed() { scrape && [ "$(value ceems_courier_debug_file_failures_total)" -ge 1 ]; }
+ok "and is counted" wait_for 30 has_failed
+ok "and said" grep -q 'debuginfod: GET http://127.0.0.1:.*tried again in' "$SCRATCH/ceemsd.log"
 tap_done
