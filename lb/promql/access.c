@@ -581,6 +581,20 @@ int access_plan_add(struct access_plan *p, struct promql *query, int64_t start_m
 	return rc ? rc : walk_node(&w, promql_root(query), t);
 }
 
+/* VictoriaMetrics (lib/storage: maxDaysForPerDaySearch) answers from its index of days,
+ * of more than 40 of them from that of all time. So it depends on the length. */
+#define INDEX_MS (39ll * 24 * 3600 * 1000)
+#define EVER_MS (200ll * 366 * 24 * 3600 * 1000)
+
+static int64_t index_around_ms(struct access_plan *p, int64_t from_ms, int64_t to_ms,
+			       int64_t around_ms)
+{
+	if (!p->is_wide || !around_ms)
+		return around_ms;
+	p->time_ranges.count = ACCESS_TIME_RANGES_MAX + 1;
+	return to_ms - from_ms > INDEX_MS ? EVER_MS : around_ms;
+}
+
 int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 			      int64_t from_ms, int64_t to_ms, int64_t around_ms,
 			      struct err *err)
@@ -589,7 +603,7 @@ int access_plan_add_selectors(struct access_plan *p, struct promql *query,
 			 .q = query,
 			 .start_ms = from_ms,
 			 .end_ms = to_ms,
-			 .around_ms = around_ms,
+			 .around_ms = index_around_ms(p, from_ms, to_ms, around_ms),
 			 .err = err};
 	struct access_time_range time_range = whole;
 	int rc;
@@ -677,7 +691,7 @@ int access_plan_add_family(struct access_plan *p, struct promql *query, size_t i
 			 .q = query,
 			 .start_ms = from_ms,
 			 .end_ms = to_ms,
-			 .around_ms = around_ms,
+			 .around_ms = index_around_ms(p, from_ms, to_ms, around_ms),
 			 .err = err};
 	struct promql_node *n = promql_root(query);
 	auto_buf struct buf want = BUF_INIT, is = BUF_INIT;

@@ -110,8 +110,9 @@ void access_plan_free(struct access_plan *p); /* accepts NULL; queries stay */
  * are evaluated each step_ms, of a range or, is_range false, once. What such a server
  * reads more is proved too. VictoriaMetrics (v1.138, app/vmselect/promql) rounds the
  * range of a query to whole steps, takes the step for the lookback where it is longer,
- * and fetches 5 minutes before each range, from which functions take a sample; Thanos
- * has a longer lookback for long steps (pkg/api/query: dynamic lookback). */
+ * and fetches 5 minutes before each range, from which functions take a sample; labels
+ * and series of more than 40 days it has of all time; Thanos has a longer lookback for
+ * long steps (pkg/api/query: dynamic lookback). */
 void access_plan_widen(struct access_plan *p, bool is_range, int64_t step_ms);
 
 /* Adds a query that is evaluated from start_ms to end_ms (equal for an instant query).

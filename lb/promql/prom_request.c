@@ -507,12 +507,12 @@ int prom_request_prove(struct prom_request *r, const struct access_policy *polic
 {
 	unsigned takes = calls[r->call].takes;
 
+	if (r->other)
+		access_plan_widen(plan, takes & TAKES_RANGE, r->step_ms);
 	if (takes & TAKES_MATCHES && !r->query_count)
 		return prove_families(r, policy, plan, err);
 	if (r->call == PROM_FORMAT_QUERY || r->call == PROM_PARSE_QUERY)
 		return 0; /* only formats text: nothing is read */
-	if (r->other)
-		access_plan_widen(plan, takes & TAKES_RANGE, r->step_ms);
 	for (size_t i = 0; i < r->query_count; i++) {
 		int rc = takes & (TAKES_MATCHES | TAKES_SPAN)
 				 ? 0

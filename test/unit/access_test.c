@@ -209,6 +209,45 @@ static void what_others_than_prometheus_read_more_is_proved(void **state)
 	claims_time(its_step, 20 * MINUTE_MS, -20 - (30 + 40 + 5) - (20 + 5), 20 + 40);
 }
 
+/* How far before a range of so many days labels are proved */
+static int64_t days_around(bool wide, int64_t days, bool *ret_remembered)
+{
+	static const char text[] = "ceems_x{uuid=\"1\"}";
+	const int64_t day_ms = 1440 * MINUTE_MS, from_ms = NOW_MS - days * day_ms;
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct err err = {0};
+	size_t n;
+
+	assert_int_equal(promql_parse(text, strlen(text), PROMQL_2, NULL, &q, &err), 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	if (wide)
+		access_plan_widen(p, false, 0);
+	assert_int_equal(
+		access_plan_add_selectors(p, q, from_ms, NOW_MS, 31 * day_ms, &err), 0);
+	const struct access_claim *c = access_claims(p, &n);
+	assert_int_equal(n, 1);
+	int64_t around = (from_ms - c->from_ms) / day_ms;
+	*ret_remembered = access_time_ranges(p)->count <= ACCESS_TIME_RANGES_MAX;
+	access_plan_free(p);
+	return around;
+}
+
+static void
+labels_of_long_ranges_are_of_all_time_where_the_server_has_them_so(void **state)
+{
+	bool remembered;
+
+	(void)state;
+	assert_int_equal(days_around(false, 30, &remembered), 31);
+	assert_true(remembered);
+	assert_int_equal(days_around(false, 50, &remembered), 31);
+	assert_int_equal(days_around(true, 30, &remembered), 31);
+	/* another length another time */
+	assert_false(remembered);
+	assert_true(days_around(true, 41, &remembered) > 100 * 365);
+}
+
 static void units_that_are_named_and_own_are_read(void **state)
 {
 	(void)state;
@@ -758,6 +797,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_others_than_prometheus_read_more_is_proved),
+		cmocka_unit_test(
+			labels_of_long_ranges_are_of_all_time_where_the_server_has_them_so),
 		cmocka_unit_test(labels_that_are_hidden_are_not_copied_into_others),
 		cmocka_unit_test(units_that_are_named_and_own_are_read),
 		cmocka_unit_test(what_tells_nothing_of_others_is_read),
