@@ -187,7 +187,7 @@ is "a wrong command line is 3" "$("$tool" check slurm --blue >/dev/null 2>&1; ec
 ok "--help of a command" sh -c "'$tool' check slurm --help | grep -q plugin-dir"
 like "--version" "$("$tool" --version)" '^ceems_tool, version [0-9]'
 if command -v mandoc >/dev/null; then
-	is "man page is clean" "$(mandoc -Tlint -W warning doc/man/ceems_tool.1 2>&1)" ""
+	is "man page is clean" "$(mandoc -Tlint -W warning doc/man/ceems_tool.1 2>&1 | grep -v 'date in the future')" "" # of a clock that is behind
 else
 	skip "man page" "no mandoc"
 fi
