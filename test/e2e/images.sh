@@ -18,9 +18,13 @@ test_cleanup() {
 ok "the packages are built" eval 'packaging/deb/build $version "$SCRATCH/debs" "$build" >"$SCRATCH/made" 2>&1' || { tail "$SCRATCH/made"; tap_done; }
 ok "and images from them, without a daemon" eval 'packaging/oci/build $version "$SCRATCH/debs" "$SCRATCH/images" >"$SCRATCH/sizes" 2>"$SCRATCH/err"' || { tail "$SCRATCH/err"; tap_done; }
 sed "s,$SCRATCH/images/,# ," "$SCRATCH/sizes"
-is "there is one for each service" "$(ls "$SCRATCH/images" | sed "s/-$version.tar//" | paste -sd' ')" "ceems-aggregator ceems-k8s ceems-lb ceems-node ceems-redfish-proxy"
+is "there is one for each service" "$(cd "$SCRATCH/images" && ls ./*.tar | sed "s,^./,,; s/-$version.tar//" | paste -sd' ')" "ceems-aggregator ceems-k8s ceems-lb ceems-node ceems-redfish-proxy"
 is "each takes less than 60 MB" "$(find "$SCRATCH/images" -size +60M)" ""
-for f in "$SCRATCH"/images/*; do pods load -q -i "$f" >/dev/null 2>"$SCRATCH/err" || { ok "podman loads ${f##*/}" false; sed 's/^/# /' "$SCRATCH/err"; }; done
+materials() { jq -r "$1" "$SCRATCH/images/ceems-node-$version.spdx.json"; }
+is "a bill of materials has the image and our packages, with checksums" "$(materials '.packages[] | select(.packageFileName) | .name' | paste -sd' ') $(materials '.packages[0].checksums[0].checksumValue')" \
+	"ceems-node ceems-common ceems-tools ceemsd ceems-gpu ceems-profiler $(sha256sum "$SCRATCH/images/ceems-node-$version.tar" | cut -d' ' -f1)"
+like "and each of the distribution's, with its version" "$(materials '.packages[] | select(.name | startswith("ceems") | not) | .name + " " + .versionInfo' | grep -cE ' [0-9]') $(materials '.packages[] | select(.packageFileName | not) | select(.versionInfo == null) | .name' | wc -l) $(materials '.packages[] | select(.name == "libc6") | .versionInfo')" '^[0-9]{2,} 0 2[.0-9]+'
+for f in "$SCRATCH"/images/*.tar; do pods load -q -i "$f" >/dev/null 2>"$SCRATCH/err" || { ok "podman loads ${f##*/}" false; sed 's/^/# /' "$SCRATCH/err"; }; done
 config() { pods inspect "localhost/ceems-$1:$version" | jq -r "$2"; }
 for s in node aggregator lb redfish-proxy k8s; do
 	is "$s: an ordinary user, a health check, labels" "$(config $s '.[0] | [.Config.User, (.Healthcheck.Test[1:4] | join(" ")), .Config.Labels["org.opencontainers.image.version"], .Config.Labels["org.opencontainers.image.licenses"]] | @tsv' | tr '\t' ' ')" \

@@ -75,6 +75,11 @@ umount /run; systemd-tmpfiles --create ceems.conf; say full.mended "$? $(stat -c
 mkdir -p /etc/slurm && printf 'JobCompType=jobcomp/ceems\nSlurmctldHost=%s\n' "$(hostname)" >/etc/slurm/slurm.conf
 install ./fake/newer.deb; say newer.named "$? $(grep -c 'it is for Slurm 22.05.8 only' log) $(grep -c 'would not start again' log) $(dpkg-query -W -f '${Version}' slurm-wlm-basic-plugins | cut -c1-5)"
 ls /usr/lib/*/slurm-wlm/jobcomp_ceems.so >/dev/null 2>&1; say newer.kept "$?"
+# the same by a repository that has the newer Slurm and no plugins for it
+mkdir repository && cp fake/newer.deb repository && (cd repository && dpkg-scanpackages . >Packages 2>/dev/null)
+echo "deb [trusted=yes] file:$PWD/repository ./" >repository.list
+full_upgrade() { apt-get -q -y --allow-downgrades -o Dpkg::Use-Pty=0 -o Dir::Etc::sourcelist="$PWD/repository.list" -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0 "$@" >log 2>&1; }
+full_upgrade -f install; full_upgrade update; full_upgrade full-upgrade; say full_upgrade "$? $(grep -c 'would not start again' log) $(dpkg-query -W -f '${Version}' slurm-wlm-basic-plugins | cut -c1-5) $(ceems-slurm-plugins status | grep -c ': linked')"
 rm /etc/slurm/slurm.conf
 apt-get -qq -y -f install >/dev/null 2>&1
 install ./fake/newer.deb; say newer "$?"
@@ -108,6 +113,7 @@ is "no room for the folders of a service does not break dpkg" "$(said full)" "0 
 is "and they are made when there is room again" "$(said full.mended)" "0 750 700"
 is "a newer Slurm is not let in while slurm.conf names a plugin that would not fit, and it is said" "$(said newer.named)" "100 1 1 22.05"
 is "and the plugin stays" "$(said newer.kept)" 0
+is "nor by a full-upgrade from a repository that has no plugins for it: apt stops, the links stay" "$(said full_upgrade)" "100 1 22.05 5"
 is "else it takes the plugins of the old one away" "$(said newer)" 0
 is "and their links, but nothing else" "$(said newer.gone)" "installed  0"
 is "a plugin of the wrong Slurm is refused by apt, which names the release" "$(said wrong)" "100 1"
