@@ -208,6 +208,7 @@ CHECKS += test/e2e/admission.sh
 CHECKS_MORE += test/e2e/k8s_many.sh
 CHECKS += test/e2e/k8s_groups.sh
 CHECKS_MORE += test/e2e/k8s.sh
+CHECKS_MORE += test/e2e/k8s_restarts.sh
 CHECKS_MORE += test/e2e/k8s_gpu.sh
 CHECKS_MORE += test/e2e/demo_k8s.sh
 CHECKS_LONG += test/e2e/k8s_pods_api.sh
