@@ -255,7 +255,8 @@ uint32_t units_used(const struct units *u);
 uint32_t steps_used(const struct units *u);
 /* Changes whenever a slot is taken or freed; caches with indices as keys check it. */
 uint64_t units_generation(const struct units *u);
-uint64_t unit_serial(const struct units *u, uint32_t i); /* never reused, for caches */
+/* For caches: never used again; 0 while nobody has the number. */
+uint64_t unit_serial(const struct units *u, uint32_t i);
 uint64_t step_serial(const struct units *u, uint32_t i);
 
 uint32_t units_find(const struct units *u, uint32_t manager, const char *node,

@@ -257,6 +257,7 @@ void store_unit_drop(struct units *u, uint32_t i)
 	store_unit_index(u, i, false);
 	links_remove(&u->units_ended, i);
 	bit_set(u->units_taken, i, false);
+	u->unit_serials[i] = 0;
 	u->units_count--;
 	u->discovered -= !!(u->units[i].marks & UNIT_DISCOVERED);
 	u->unread -= u->unread && (u->units[i].marks & UNIT_UNREAD);
@@ -290,6 +291,7 @@ void store_step_drop(struct units *u, uint32_t i)
 	else
 		u->first_step[p->unit - 1] = p->next;
 	bit_set(u->steps_taken, i, false);
+	u->step_serials[i] = 0;
 	u->steps_count--;
 	u->generation++;
 }

@@ -123,7 +123,7 @@ static void put_in_tree(const char *name, const char *text)
 	assert_int_equal(fs_write_all(fd, text, strlen(text)), 0);
 }
 
-static void tell_start(struct record *r)
+static void tell_record(struct record *r)
 {
 	struct err err;
 
@@ -152,7 +152,7 @@ static void start_step(const char *id, uint32_t step, uint64_t boottime_ns)
 	struct record r;
 
 	start_of_step(&r, id, step, boottime_ns);
-	tell_start(&r);
+	tell_record(&r);
 }
 
 /* No scrape waits for the first round, nor for slurmd. */
@@ -226,7 +226,7 @@ static void a_device_has_the_index_that_slurm_gave_it_with(void **state)
 	start_of_step(&r, "8", 0, 101 * NSEC_PER_SEC);
 	record_set(&r, r.gpus, sizeof(r.gpus), "1");
 	r.flags |= RECORD_GPUS_TRUSTED;
-	tell_start(&r);
+	tell_record(&r);
 	collect_until("0000:03:00.0");
 	gpu_maps_free(n.env.gpu_maps);
 	assert_non_null(strstr(n.text.data,
@@ -264,6 +264,24 @@ static void files_without_a_name_are_counted_when_there_are_no_others(void **sta
 	assert_non_null(strstr(n.text.data, "what=\"files\"} 1\n"));
 }
 
+/* Its number is free, and no other unit has it yet. */
+static void a_unit_that_has_left_the_table_is_not_shown(void **state)
+{
+	const struct units_policy at_once = {.linger_ms = 0};
+	struct record r;
+	(void)state;
+
+	start_step("7", 0, 101 * NSEC_PER_SEC);
+	collect_until("uuid=\"7\"");
+	start_of_step(&r, "7", 0, 102 * NSEC_PER_SEC);
+	r.type = RECORD_STEP_STOP;
+	tell_record(&r);
+	units_expire(n.env.units, 103 * NSEC_PER_SEC, &at_once);
+	assert_int_equal(units_used(n.env.units), 0);
+	assert_int_equal(node_collect(&n, c), 0);
+	assert_null(strstr(n.text.data, "uuid"));
+}
+
 static void a_step_without_a_group_has_no_processes(void **state)
 {
 	struct record r;
@@ -272,7 +290,7 @@ static void a_step_without_a_group_has_no_processes(void **state)
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
 	record_set(&r, r.unit, sizeof(r.unit), "7");
 	r.boottime_ns = r.realtime_ns = 101 * NSEC_PER_SEC;
-	tell_start(&r);
+	tell_record(&r);
 	collect_until_read();
 	assert_null(strstr(n.text.data, "uuid"));
 	assert_non_null(strstr(n.text.data, "what=\"processes\"} 0\n"));
@@ -309,6 +327,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			of_units_that_were_there_before_only_what_comes_counts,
 			open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(
+			a_unit_that_has_left_the_table_is_not_shown, open_drm,
+			close_drm),
 		cmocka_unit_test_setup_teardown(a_step_without_a_group_has_no_processes,
 						open_drm, close_drm),
 		cmocka_unit_test_setup_teardown(

@@ -26,6 +26,7 @@ static void an_ended_unit_lingers_then_counts_in_the_node(void **state)
 	now += 2 * SEC;
 	units_expire(u, now, &policy);
 	assert_null(unit_of("7", 0));
+	assert_int_equal(unit_serial(u, 0), 0); /* what is kept of it is nobody's */
 	struct node_totals n = node();
 	assert_int_equal(n.units.cpu_user_ns, 10);
 	assert_int_equal(n.short_units, 0);
