@@ -73,13 +73,13 @@ static int index_in_unit(const struct env *env, const struct unit *unit,
 }
 
 static void put_drm_use(const struct env *env, const struct told_memory *told,
-			const struct drm_use *use, struct prom *out)
+			const struct unit *unit, const struct drm_use *use,
+			struct prom *out)
 {
 	static const struct prom_family seconds = {
 		"ceems_compute_unit_gpu_engine_seconds_total", PROM_COUNTER,
 		"Time for which engines of the device worked for the unit, of several "
 		"of a kind together (DRM fdinfo)"};
-	const struct unit *unit = units_get(env->units, use->unit);
 	struct unit_gpu_labels l;
 	uint32_t index;
 
@@ -134,9 +134,13 @@ static int drm_collect(void *state, struct prom *out, struct err *err)
 		return rc == -EAGAIN ? 0 : rc;
 	find_told_memory(env, &told);
 	drm_uses_settle(uses, env->units);
-	for (size_t i = 0; i < uses->count; i++) {
-		if (step_groups_exported(env, uses->uses[i].unit))
-			put_drm_use(env, &told, &uses->uses[i], out);
+	for (uint32_t i = 0; i < uses->unit_room; i++) {
+		const struct drm_unit *unit = &uses->units[i];
+		for (uint32_t k = 0; k < unit->use_count; k++) {
+			if (step_groups_exported(env, i))
+				put_drm_use(env, &told, units_get(env->units, i),
+					    &unit->uses[k], out);
+		}
 	}
 	put_left_out(env, uses, &left_out, out);
 	drm_reader_give(env->drm);

@@ -23,34 +23,19 @@ struct drm_client {
 	struct client_engine engines[DRM_ENGINES_MAX];
 };
 
-struct drm_unit {
-	uint64_t serial; /* of the unit that has this number now */
-	uint32_t round;  /* the last one in which it was asked about */
-	bool whole;      /* all of it, in that round */
-	bool had_whole;  /* a round */
-};
+static void forget_unit(struct drm_unit *unit, uint64_t next_serial)
+{
+	free(unit->uses);
+	*unit = (struct drm_unit){.serial = next_serial};
+}
 
 void drm_uses_done(struct drm_uses *u)
 {
-	free(u->uses);
+	for (uint32_t i = 0; i < u->unit_room; i++)
+		free(u->units[i].uses);
 	free(u->clients);
 	free(u->units);
 	*u = (struct drm_uses){0};
-}
-
-/* Room for one more of size bytes each, zeroed; NULL: there is none. */
-static void *add_place(void **array, size_t *count, size_t *room, size_t max,
-		       size_t size)
-{
-	if (*count == *room) {
-		size_t more = *room ? 2 * *room : 16;
-		void *grown = *count < max ? reallocarray(*array, more, size) : NULL;
-		if (!grown)
-			return NULL;
-		*array = grown;
-		*room = more;
-	}
-	return memset((char *)*array + size * (*count)++, 0, size);
 }
 
 static struct drm_client *find_client(const struct drm_uses *u,
@@ -77,16 +62,19 @@ static size_t count_clients(const struct drm_uses *u, const struct drm_owner *ow
 static struct drm_client *add_client(struct drm_uses *u, const struct drm_owner *owner,
 				     const struct drm_fdinfo *f)
 {
-	void *array = u->clients;
-
 	if (count_clients(u, owner) * DRM_UNIT_SHARE >=
 	    DRM_CLIENTS_MAX - u->client_count)
 		return NULL;
-	struct drm_client *c = add_place(&array, &u->client_count, &u->client_room,
-					 DRM_CLIENTS_MAX, sizeof(*c));
-	u->clients = array;
-	if (!c)
-		return NULL;
+	if (u->client_count == u->client_room) {
+		size_t room = u->client_room ? 2 * u->client_room : 16;
+		struct drm_client *more = reallocarray(u->clients, room, sizeof(*more));
+		if (!more)
+			return NULL;
+		u->clients = more;
+		u->client_room = room;
+	}
+	struct drm_client *c = &u->clients[u->client_count++];
+	*c = (struct drm_client){.unit = owner->unit, .serial = owner->serial};
 	c->number = f->client;
 	memcpy(c->pdev, f->pdev, sizeof(c->pdev));
 	return c;
@@ -96,7 +84,7 @@ static struct drm_client *add_client(struct drm_uses *u, const struct drm_owner 
 static struct drm_unit *get_drm_unit(struct drm_uses *u, const struct drm_owner *owner)
 {
 	if (owner->unit >= u->unit_room) {
-		size_t room = 2 * (size_t)owner->unit + 16;
+		uint32_t room = owner->unit + owner->unit / 2 + 16;
 		struct drm_unit *more = reallocarray(u->units, room, sizeof(*more));
 		if (!more)
 			return NULL;
@@ -106,28 +94,26 @@ static struct drm_unit *get_drm_unit(struct drm_uses *u, const struct drm_owner 
 	}
 	struct drm_unit *unit = &u->units[owner->unit];
 	if (unit->serial != owner->serial)
-		*unit = (struct drm_unit){.serial = owner->serial};
+		forget_unit(unit, owner->serial);
 	return unit;
 }
 
-static struct drm_use *get_drm_use(struct drm_uses *u, const struct drm_owner *owner,
-				   const char *pdev)
+/* NULL: no memory, or more devices than there are in a node */
+static struct drm_use *get_drm_use(struct drm_unit *unit, const char *pdev)
 {
-	void *array = u->uses;
-
-	for (size_t i = 0; i < u->count; i++) {
-		struct drm_use *use = &u->uses[i];
-		if (use->unit == owner->unit && use->serial == owner->serial &&
-		    strcmp(use->pdev, pdev) == 0)
-			return use;
+	for (uint32_t i = 0; i < unit->use_count; i++) {
+		if (strcmp(unit->uses[i].pdev, pdev) == 0)
+			return &unit->uses[i];
 	}
-	struct drm_use *use =
-		add_place(&array, &u->count, &u->room, DRM_USES_MAX, sizeof(*use));
-	u->uses = array;
-	if (!use)
+	if (unit->use_count == DRM_UNIT_DEVICES_MAX)
 		return NULL;
-	use->unit = owner->unit;
-	use->serial = owner->serial;
+	struct drm_use *more =
+		reallocarray(unit->uses, unit->use_count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	unit->uses = more;
+	struct drm_use *use = &more[unit->use_count++];
+	*use = (struct drm_use){.time_count = 0};
 	memcpy(use->pdev, pdev, DRM_PDEV_BYTES);
 	return use;
 }
@@ -191,23 +177,36 @@ static uint64_t count_busy_ns(struct client_engine *k, const struct drm_engine *
 	return ns;
 }
 
+static void begin_unit(struct drm_unit *unit)
+{
+	for (uint32_t i = 0; i < unit->use_count; i++)
+		unit->uses[i].round_bytes = 0;
+}
+
+static void end_unit(struct drm_unit *unit, uint32_t round)
+{
+	for (uint32_t i = 0; i < unit->use_count; i++)
+		unit->uses[i].memory_bytes = unit->uses[i].round_bytes;
+	unit->had_whole |= unit->round == round && unit->whole;
+}
+
 void drm_uses_begin(struct drm_uses *u)
 {
 	u->round++;
-	for (size_t i = 0; i < u->count; i++)
-		u->uses[i].round_bytes = 0;
+	for (uint32_t i = 0; i < u->unit_room; i++)
+		begin_unit(&u->units[i]);
 }
 
 void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
 		   const struct drm_fdinfo *f, uint64_t now_ns)
 {
 	struct drm_client *c = find_client(u, f);
-	const struct drm_unit *unit = get_drm_unit(u, owner);
+	struct drm_unit *unit = get_drm_unit(u, owner);
 	bool is_new = !c;
 
 	if (c && c->round == u->round)
 		return;
-	struct drm_use *use = unit ? get_drm_use(u, owner, f->pdev) : NULL;
+	struct drm_use *use = unit ? get_drm_use(unit, f->pdev) : NULL;
 	if (!c && use)
 		c = add_client(u, owner, f);
 	if (!c || !use) {
@@ -256,8 +255,6 @@ void drm_uses_end(struct drm_uses *u, bool finished)
 
 	if (!finished)
 		return;
-	for (size_t i = 0; i < u->count; i++)
-		u->uses[i].memory_bytes = u->uses[i].round_bytes;
 	for (size_t i = 0; i < u->client_count; i++) {
 		struct drm_client *c = &u->clients[i];
 		if (c->round != u->round && !is_client_in_doubt(u, c) &&
@@ -266,18 +263,17 @@ void drm_uses_end(struct drm_uses *u, bool finished)
 		u->clients[n++] = *c;
 	}
 	u->client_count = n;
-	for (size_t i = 0; i < u->unit_room; i++)
-		u->units[i].had_whole |=
-			u->units[i].round == u->round && u->units[i].whole;
+	for (uint32_t i = 0; i < u->unit_room; i++)
+		end_unit(&u->units[i], u->round);
 }
 
 void drm_uses_settle(struct drm_uses *u, const struct units *units)
 {
-	size_t n = 0;
+	uint32_t capacity = units_capacity(units);
 
-	for (size_t i = 0; i < u->count; i++) {
-		if (unit_serial(units, u->uses[i].unit) == u->uses[i].serial)
-			u->uses[n++] = u->uses[i];
+	for (uint32_t i = 0; i < u->unit_room; i++) {
+		struct drm_unit *unit = &u->units[i];
+		if (i >= capacity || unit_serial(units, i) != unit->serial)
+			forget_unit(unit, 0);
 	}
-	u->count = n;
 }

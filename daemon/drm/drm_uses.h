@@ -22,7 +22,7 @@
  * a quarter, and however many units are filled up there is room for one more. */
 #define DRM_CLIENTS_MAX 4096u
 #define DRM_UNIT_SHARE 3u
-#define DRM_USES_MAX 1024u
+#define DRM_UNIT_DEVICES_MAX 64u
 
 /* Of the engines of one kind */
 struct drm_time {
@@ -30,9 +30,8 @@ struct drm_time {
 	uint64_t busy_ns; /* of several engines together */
 };
 
+/* Of a device */
 struct drm_use {
-	uint32_t unit;
-	uint64_t serial; /* unit_serial() */
 	char pdev[DRM_PDEV_BYTES];
 	uint32_t time_count;
 	struct drm_time times[DRM_ENGINES_MAX];
@@ -41,16 +40,22 @@ struct drm_use {
 	uint64_t round_bytes;  /* in the one that goes on */
 };
 
+struct drm_unit {
+	uint64_t serial; /* unit_serial() of the one that has this number now */
+	uint32_t round;  /* the last one in which it was asked about */
+	bool whole;      /* all of it, in that round */
+	bool had_whole;  /* a round */
+	uint32_t use_count;
+	struct drm_use *uses;
+};
+
 struct drm_client;
-struct drm_unit;
 
 struct drm_uses {
-	struct drm_use *uses;
-	size_t count, room;
+	struct drm_unit *units; /* by their number in the table */
+	uint32_t unit_room;
 	struct drm_client *clients;
 	size_t client_count, client_room;
-	struct drm_unit *units; /* by their number in the table */
-	size_t unit_room;
 	uint32_t round;
 	uint64_t left_out; /* clients for which there was no place, once a round */
 };
