@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The Ansible role on a fresh Debian with a real systemd: what it would do, what it does, that a second run changes nothing,
-# that a site's setting reaches the service, and that a fault fails the play in doctor's words.
+# that a site's setting reaches the service and no log, that the controller's courier runs, and that a fault fails the play
+# in doctor's words, as does a doctor that says nothing.
 # timeout 2400
 # alone
 . "$(dirname "$0")/../tap.sh"
@@ -46,21 +47,26 @@ play() { # its recap: what was changed and what failed
 }
 installed() { here "dpkg-query -W -f '\${db:Status-Status}\n' 'ceems*' 2>/dev/null | grep -cx installed"; }
 
-site 'ceems_setup: {node: ["--controller=no", "--slurm=yes"]}'
+site 'ceems_setup: {node: ["--controller=no", "--slurm=yes"]}
+      ceems_settings: {ceemsd: "unit.min-export: 5s\n"}
+      ceems_aggregator_certificate: aggregator.crt'
 like "it says what it would do" "$(play --check)" '^[1-9][0-9]* 0$' || sed 's/^/# /' "$SCRATCH/play"
 is "and does nothing of it" "$(installed)" 0
+site 'ceems_setup: {node: ["--controller=no", "--slurm=yes"]}'
 like "it installs, configures and starts a node" "$(play)" '^[1-9][0-9]* 0$' || { tail -n 40 "$SCRATCH/play" | sed 's/^/# /'; tap_done; }
 is "with the packages of a node and of its Slurm" "$(here "dpkg-query -W -f '\${db:Status-Status} \${Package}\n' 'ceems*' | sed -n 's/^installed //p' | xargs")" \
 	"ceems-common ceems-gpu ceems-profiler ceems-slurm-daemon-$release ceems-slurm-spank-${release%.*} ceems-tools ceemsd"
 is "ceemsd runs, and will after a boot" "$(here 'systemctl is-active ceemsd; systemctl is-enabled ceemsd' | xargs)" "active enabled"
 like "the plugins are linked" "$(here 'ceems-slurm-plugins status | grep -c ": linked"')" '^[1-9]'
+is "lines that Slurm reads when it starts again are shown" "$(grep -c 'spank_ceems.so added"' "$SCRATCH/play")" 1
 is "a second run changes nothing" "$(play)" "0 0" || grep '^changed' -B2 "$SCRATCH/play" | sed 's/^/# /'
 pid() { here 'systemctl show -p MainPID --value ceemsd'; }
 was=$(pid)
 site 'ceems_setup: {node: ["--controller=no", "--slurm=yes", "--listen=127.0.0.1:9011"]}
       ceems_settings: {ceemsd: "unit.min-export: 5s\n"}
       ceems_aggregator_certificate: aggregator.crt'
-like "another answer and a setting of the site are changes" "$(play)" '^[1-9][0-9]* 0$' || tail -n 40 "$SCRATCH/play" | sed 's/^/# /'
+like "another answer and a setting of the site are changes" "$(play -v --diff)" '^[1-9][0-9]* 0$' || tail -n 40 "$SCRATCH/play" | sed 's/^/# /'
+is "the text of settings is in no log" "$(grep -c min-export "$SCRATCH/play")" 0
 is "which the service has taken" "$(here 'grep -h min-export /etc/ceems/ceemsd.d/60-site.yaml; ceems_tool check health http://127.0.0.1:9011 >/dev/null; echo $?' | xargs)" "unit.min-export: 5s 0"
 ok "by being started again" [ "$(pid)" != "$was" ]
 is "and that once" "$(play)" "0 0"
@@ -70,4 +76,12 @@ like "a setting that ceemsd refuses fails the play" "$(play) $(grep -o '60-site.
 site 'ceems_setup: {node: ["--controller=no", "--slurm=yes", "--aggregator=http://127.0.0.1:1"]}
       ceems_settings: {ceemsd: ""}'
 like "so does a fault that doctor finds, in its words" "$(play) $(grep -o 'http://127.0.0.1:1' "$SCRATCH/play" | head -n 1)" '^[0-9]+ 1 http://127.0.0.1:1$' || tail -n 30 "$SCRATCH/play" | sed 's/^/# /'
+site 'ceems_setup: {node: ["--controller=yes", "--slurm=yes", "--aggregator=http://127.0.0.1:1"]}
+      ceems_flush: true
+      ceems_doctor: false'
+like "a host of slurmctld gets the courier as well" "$(play) $(here 'systemctl is-enabled ceems-courier ceems-flush' | xargs) $(here 'systemctl is-active ceems-courier ceems-flush' | xargs)" '^[1-9][0-9]* 0 enabled enabled active active$' || tail -n 30 "$SCRATCH/play" | sed 's/^/# /'
+is "and that once" "$(play)" "0 0"
+here 'mv /usr/bin/ceems_tool /usr/bin/ceems_tool.real; printf "#!/bin/sh\n[ \$1 != doctor ] || exit 127\nexec ceems_tool.real \"\$@\"\n" >/usr/bin/ceems_tool; chmod 755 /usr/bin/ceems_tool'
+site 'ceems_setup: {node: ["--controller=yes", "--slurm=yes", "--aggregator=http://127.0.0.1:1"]}'
+like "a doctor that does not answer is a fault" "$(play) $(grep -c 'Nothing is wrong with this node' "$SCRATCH/play")" '^[0-9]+ 1 1$' || tail -n 20 "$SCRATCH/play" | sed 's/^/# /'
 tap_done

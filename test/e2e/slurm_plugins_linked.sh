@@ -36,6 +36,10 @@ echo "PluginDir=$own" >"$SCRATCH/conf"
 printf 'spool: %s/spool\n' "$SCRATCH" >"$SCRATCH/jobcomp.yaml"
 rig_start --no-plugin --conf="$SCRATCH/conf"
 
+energy=$SCRATCH/ceems/slurm-$release/acct_gather_energy_ceems.so
+mv "$energy" "$SCRATCH"
+is "before, status tells those that can be linked from one that was not built" "$(tool status | grep -c ': not linked$') $(tool status | grep ': not built')" "4 acct_gather_energy_ceems.so: not built for Slurm $release"
+mv "$SCRATCH/acct_gather_energy_ceems.so" "$energy"
 like "all plugins are linked" "$(tool link)" "jobcomp_ceems.so: linked"
 is "which status says" "$(tool status | grep -c ': linked, ')" 5
 is "linking again changes nothing" "$(tool link | grep -c ': linked, ')" 5
