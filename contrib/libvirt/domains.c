@@ -165,7 +165,8 @@ static void forget_for_hook(const struct domains *d, const struct domain *o)
 
 /* ---- groups of vCPUs ------------------------------------------------------------- */
 
-/* vcpuN are in the domain's group, where systemd made that in "libvirt" below it. */
+/* vcpuN are in the domain's group, where systemd made that in "libvirt" below it. A
+ * domain that is listed while it starts has none yet. */
 static void find_vcpus(struct domains *d, struct domain *o, const struct record *r)
 {
 	static const uint32_t controllers[] = {CGROUP_CPUSET, CGROUP_CPU,
@@ -191,6 +192,15 @@ static void find_vcpus(struct domains *d, struct domain *o, const struct record 
 			o->vcpu_links = st.st_nlink;
 		}
 	}
+}
+
+static void find_late_vcpus(struct domains *d, struct domain *o)
+{
+	struct record r;
+
+	teller_begin(&r, RECORD_STEP_START, MANAGER_LIBVIRT);
+	if (find_groups(d, o, &r))
+		find_vcpus(d, o, &r);
 }
 
 void domains_look(struct domains *d)
@@ -351,6 +361,8 @@ void domains_see(struct domains *d, const struct domain_seen *s, bool before)
 	o->memory_bytes = s->memory_bytes;
 	if (changed || !o->sent)
 		send_start(d, o);
+	else if (!o->vcpus)
+		find_late_vcpus(d, o);
 }
 
 void domains_end(struct domains *d, const char *uuid, bool failed)
