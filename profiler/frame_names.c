@@ -66,6 +66,7 @@ int frame_names_add(struct frame_names *n, const char *name, size_t len, uint32_
 	char *copy = strndup(name, len);
 	if (!copy)
 		return -ENOMEM;
+	n->text_bytes += len + 1;
 	n->all[n->count] = copy;
 	n->slots[at] = n->count + 1;
 	*ret = n->count++;

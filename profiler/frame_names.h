@@ -10,6 +10,7 @@
 struct frame_names {
 	char **all; /* [count] */
 	uint32_t count, room;
+	size_t text_bytes;
 	uint32_t *slots; /* [slot_count] number + 1; 0: free */
 	uint32_t slot_count;
 	uint64_t key[2];

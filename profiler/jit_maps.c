@@ -28,8 +28,8 @@ void jit_maps_free(struct jit_maps *j, struct reader *r)
 {
 	for (int i = 0; i < JIT_MAPS_MAX; i++)
 		close_map(&j->all[i], r);
-	frame_names_free(&j->names);
-	*j = (struct jit_maps){.refused = j->refused};
+	name_generations_free(&j->names);
+	*j = (struct jit_maps){.names = j->names, .refused = j->refused};
 }
 
 /* Its place, else that of the one not seen for longest */
@@ -67,7 +67,6 @@ int jit_maps_find(struct jit_maps *j, struct door *d, struct reader *r, uint32_t
 {
 	struct jit_map *k = place_of(j, r, pid);
 	struct reader_names names;
-	uint32_t number = 0;
 
 	k->seen_s = now_s;
 	if (k->fd < 0)
@@ -79,13 +78,12 @@ int jit_maps_find(struct jit_maps *j, struct door *d, struct reader *r, uint32_t
 		close_map(k, r);
 		*k = (struct jit_map){.pid = pid, .fd = -1, .looked_s = now_s};
 	}
-	if (rc < 0 || !names.count || j->names.count == JIT_NAMES_MAX)
-		return -ENOENT;
-	rc = frame_names_add(&j->names, names.text, names.len - 1, &number);
-	return rc < 0 ? rc : (int)number;
+	return rc < 0 || !names.count
+		       ? -ENOENT
+		       : name_generations_add(&j->names, names.text, names.len - 1);
 }
 
 const char *jit_maps_name(const struct jit_maps *j, uint32_t number)
 {
-	return number < j->names.count ? j->names.all[number] : NULL;
+	return name_generations_find(&j->names, number);
 }

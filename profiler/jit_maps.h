@@ -3,12 +3,12 @@
 #define CEEMS_PROFILER_JIT_MAPS_H
 
 #include "profiler/door.h"
-#include "profiler/frame_names.h"
+#include "profiler/name_generations.h"
 #include "profiler/reader.h"
 
 /* Code that processes have made themselves, by their /tmp/perf-PID.map (perf_map.h).
  * Its names are looked up as samples come: code may move. One thread. */
-enum { JIT_MAPS_MAX = 64, JIT_NAMES_MAX = 1 << 16 };
+enum { JIT_MAPS_MAX = 64 };
 
 struct jit_map {
 	uint32_t pid; /* 0: free */
@@ -19,7 +19,7 @@ struct jit_map {
 
 struct jit_maps {
 	struct jit_map all[JIT_MAPS_MAX];
-	struct frame_names names;
+	struct name_generations names;
 	uint64_t refused; /* maps that were links, another user's, or too large */
 };
 

@@ -29,6 +29,7 @@ libprofiler_SRCS += profiler/learn_queue.c
 libprofiler_SRCS += profiler/map_line.c
 libprofiler_SRCS += profiler/modules.c
 libprofiler_SRCS += profiler/name_cache.c
+libprofiler_SRCS += profiler/name_generations.c
 libprofiler_SRCS += profiler/options.c
 libprofiler_SRCS += profiler/output.c
 libprofiler_SRCS += profiler/perf_map.c

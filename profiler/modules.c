@@ -33,8 +33,11 @@ void modules_free(struct modules *m)
 	name_cache_free(&m->names);
 	python_codes_free(&m->codes);
 	jit_maps_free(&m->jit, m->reader);
-	*m = (struct modules){
-		.reader = m->reader, .fetches = m->fetches, .kernel = m->kernel};
+	*m = (struct modules){.reader = m->reader,
+			      .fetches = m->fetches,
+			      .kernel = m->kernel,
+			      .codes = m->codes,
+			      .jit = m->jit};
 }
 
 void modules_forget_rows(struct modules *m)
@@ -396,6 +399,13 @@ void modules_let_go(struct modules *m, uint32_t since_s)
 	}
 }
 
+bool modules_turn_names(struct modules *m, uint32_t since_s, uint32_t now_s)
+{
+	if (name_generations_may_turn(&m->jit.names, m->jit.names.now.count, since_s))
+		name_generations_turn(&m->jit.names, now_s);
+	return python_codes_turn(&m->codes, since_s, now_s);
+}
+
 uint64_t modules_image_bytes(const struct modules *m)
 {
 	uint64_t bytes = 0;
@@ -409,7 +419,8 @@ uint64_t modules_image_bytes(const struct modules *m)
 uint64_t modules_bytes(const struct modules *m)
 {
 	return modules_image_bytes(m) + m->count * sizeof(*m->all) +
-	       m->names.text_bytes + m->names.slot_count * sizeof(*m->names.slots) +
+	       m->names.texts.text_bytes +
+	       m->names.slot_count * sizeof(*m->names.slots) +
 	       m->names.number_room * sizeof(*m->names.numbers) +
-	       python_codes_bytes(&m->codes);
+	       python_codes_bytes(&m->codes) + name_generations_bytes(&m->jit.names);
 }

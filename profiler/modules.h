@@ -88,6 +88,10 @@ uint32_t modules_find_names(struct modules *m, uint32_t module, uint64_t address
 /* Lets go of the files, and of the names, that no process has mapped any more and that
  * were in no stack since: those stacks have been named. */
 void modules_let_go(struct modules *m, uint32_t since_s);
+/* Begins the next generation of names that frames bear as numbers, where it is time:
+ * all stacks that there are were sampled since since_s. Whether codes of Python are to
+ * be sent again. */
+bool modules_turn_names(struct modules *m, uint32_t since_s, uint32_t now_s);
 /* It is an image (process_image.h) of a process whose loader may not have been through
  * with it: it is to be copied again, up to MODULE_COPIES times. */
 #define MODULE_COPIES 4u

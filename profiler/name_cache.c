@@ -83,14 +83,11 @@ static int add_texts(struct name_cache *c, const struct reader_names *names)
 		c->number_room = room;
 	}
 	for (uint32_t i = 0; i < names->count; i++) {
-		uint32_t known = c->texts.count;
 		size_t len = strlen(at);
 		int rc = frame_names_add(&c->texts, at, len,
 					 &c->numbers[c->number_count + i]);
 		if (rc < 0)
 			return rc;
-		if (c->texts.count > known)
-			c->text_bytes += len + 1;
 		at += len + 1;
 	}
 	return 0;
@@ -101,7 +98,7 @@ int name_cache_add(struct name_cache *c, uint32_t module, uint64_t address,
 {
 	int rc = 0;
 
-	if (c->used == ADDRESSES_MAX || c->text_bytes > TEXT_BYTES_MAX ||
+	if (c->used == ADDRESSES_MAX || c->texts.text_bytes > TEXT_BYTES_MAX ||
 	    c->number_count + READER_NAMES_MAX > NUMBERS_MAX)
 		name_cache_free(c);
 	if (c->used * 2 >= c->slot_count)

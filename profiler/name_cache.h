@@ -15,7 +15,6 @@ struct named_address {
 
 struct name_cache {
 	struct frame_names texts;
-	size_t text_bytes;
 	struct named_address *slots; /* [slot_count], module + 1; 0: free */
 	uint32_t slot_count, used;
 	uint32_t *numbers; /* of texts */

@@ -11,19 +11,20 @@
 
 void python_codes_free(struct python_codes *c)
 {
-	frame_names_free(&c->names);
-	free(c->slots);
-	*c = (struct python_codes){0};
+	name_generations_free(&c->names);
+	free(c->now.slots);
+	free(c->before.slots);
+	c->now = c->before = (struct python_table){0};
 }
 
-static struct python_slot *find_code(const struct python_codes *c, uint32_t process,
+static struct python_slot *find_code(const struct python_table *t, uint32_t process,
 				     uint64_t word)
 {
 	uint64_t hash = (word ^ (uint64_t)process << 20) * UINT64_C(0x9e3779b97f4a7c15);
 	uint32_t at = (uint32_t)(hash >> 40) & (SLOTS - 1);
 
 	for (;; at = (at + 1) & (SLOTS - 1)) { /* at most half are used */
-		struct python_slot *s = &c->slots[at];
+		struct python_slot *s = &t->slots[at];
 		if (!s->process || (s->process == process && s->word == word))
 			return s;
 	}
@@ -39,8 +40,7 @@ static const char *short_path(const char *path)
 	return end ? (at == path ? end + 1 : at) : path;
 }
 
-static int add_code_name(struct python_codes *c, const struct python_code *code,
-			 uint32_t *ret)
+static int add_code_name(struct python_codes *c, const struct python_code *code)
 {
 	char name[PYTHON_TEXT_BYTES], file[PYTHON_TEXT_BYTES];
 	auto_buf struct buf text = BUF_INIT;
@@ -52,45 +52,70 @@ static int add_code_name(struct python_codes *c, const struct python_code *code,
 	utf8_clean(file, strlen(file));
 	buf_printf(&text, "%s (%s)", *name ? name : "?", short_path(file));
 	int rc = buf_error(&text);
-	return rc < 0 ? rc : frame_names_add(&c->names, text.data, text.len, ret);
+	return rc < 0 ? rc : name_generations_add(&c->names, text.data, text.len);
 }
 
 bool python_codes_add(struct python_codes *c, const struct python_code *code)
 {
-	uint32_t name = 0;
+	struct python_table *t = &c->now;
 
-	if (!c->slots)
-		c->slots = calloc(SLOTS, sizeof(*c->slots));
-	if (!c->slots || !code->head.process)
+	if (!t->slots)
+		t->slots = calloc(SLOTS, sizeof(*t->slots));
+	if (!t->slots || !code->head.process)
 		return false;
 	uint64_t word = code->word & ~PYTHON_WORD_ENTRY;
-	struct python_slot *s = find_code(c, code->head.process, word);
+	struct python_slot *s = find_code(t, code->head.process, word);
 	if (s->process)
 		return true;
-	if (c->used == PYTHON_CODES_MAX || add_code_name(c, code, &name) < 0)
+	int name = t->used == PYTHON_CODES_MAX ? -ENOSPC : add_code_name(c, code);
+	if (name < 0)
 		return false;
 	*s = (struct python_slot){
-		.word = word, .process = code->head.process, .name = name};
-	c->used++;
+		.word = word,
+		.process = code->head.process,
+		.name = (uint32_t)name,
+	};
+	t->used++;
 	return true;
 }
 
 int python_codes_find(const struct python_codes *c, uint32_t process, uint64_t word)
 {
-	if (!c->slots || !process)
-		return -ENOENT;
-	const struct python_slot *s = find_code(c, process, word & ~PYTHON_WORD_ENTRY);
-	return s->process ? (int)s->name : -ENOENT;
+	const struct python_table *tables[] = {&c->now, &c->before};
+
+	for (size_t i = 0; process && i < 2; i++) {
+		if (!tables[i]->slots)
+			continue;
+		const struct python_slot *s =
+			find_code(tables[i], process, word & ~PYTHON_WORD_ENTRY);
+		if (s->process)
+			return (int)s->name;
+	}
+	return -ENOENT;
+}
+
+bool python_codes_turn(struct python_codes *c, uint32_t since_s, uint32_t now_s)
+{
+	if (!name_generations_may_turn(&c->names, c->now.used, since_s))
+		return false;
+	name_generations_turn(&c->names, now_s);
+	free(c->before.slots);
+	c->before = c->now;
+	c->now = (struct python_table){0};
+	return true;
 }
 
 const char *python_codes_name(const struct python_codes *c, uint32_t number)
 {
-	return number < c->names.count ? c->names.all[number] : NULL;
+	return name_generations_find(&c->names, number);
 }
 
 uint64_t python_codes_bytes(const struct python_codes *c)
 {
-	return (c->slots ? SLOTS * sizeof(*c->slots) : 0) + c->names.count * 64u;
+	uint64_t tables = (c->now.slots != NULL) + (c->before.slots != NULL);
+
+	return tables * SLOTS * sizeof(*c->now.slots) +
+	       name_generations_bytes(&c->names);
 }
 
 bool python_is_loop(const char *function)

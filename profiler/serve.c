@@ -250,13 +250,16 @@ static int least_wait(int a, int b)
 static void finish_due(struct server *s)
 {
 	struct step_profile *p;
-	bool ended = false;
+	bool written = false, ended = false;
 
 	while ((p = step_profiles_due(&s->steps, clock_boottime_ns()))) {
+		written = true;
 		ended = ended || p->ended;
 		session_look_for_debug_files(s->session);
 		finish_step(s, p);
 	}
+	if (written)
+		session_turn_names(s->session, step_profiles_since_s(&s->steps));
 	if (ended) {
 		apply_groups(s);
 		modules_let_go(session_modules(s->session),

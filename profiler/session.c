@@ -526,6 +526,12 @@ void session_look_for_debug_files(struct session *s)
 	debug_files_look(&s->debug, &s->modules, s->now_s, true);
 }
 
+void session_turn_names(struct session *s, uint32_t since_s)
+{
+	if (modules_turn_names(&s->modules, since_s, s->now_s) && is_loaded(s))
+		s->tables.control->python_generation++;
+}
+
 void session_look_at(struct session *s, uint32_t pid)
 {
 	learn_queue_put(&s->queue, pid, clock_boottime_ns());

@@ -26,7 +26,7 @@ enum {
 	FRAME_PYTHON = 0xfffd,
 	FRAME_JIT = 0xfffc
 };
-/* FRAME_JIT: number of a name (jit_maps.h). */
+/* FRAME_JIT: number of a name (jit_maps.h, name_generations.h). */
 /* FRAME_PYTHON: number of a name (python_codes.h), and whether it begins a call of the
  * interpreter's loop. These frames come behind all others. */
 #define FRAME_PYTHON_ENTRY (UINT64_C(1) << 40)
@@ -82,6 +82,9 @@ void session_work(struct session *s);
 void session_look_for_debug_files(struct session *s);
 /* A process that has been there all along is looked at soon. */
 void session_look_at(struct session *s, uint32_t pid);
+/* When profiles have been written: all stacks that there are were sampled since since_s
+ * (CLOCK_BOOTTIME). */
+void session_turn_names(struct session *s, uint32_t since_s);
 /* Tells of threads of a group that are blocked now the time so far; ended: none of them
  * is waited for any more. */
 void session_settle_blocked(struct session *s, uint64_t cgroup, bool ended);

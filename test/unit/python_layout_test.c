@@ -194,6 +194,93 @@ static void more_codes_than_there_is_room_keep_the_first(void **state)
 	python_codes_free(&c);
 }
 
+/* A code of a process whose name is of it, and the number of that name */
+static int add_code_of(struct python_codes *c, uint32_t process)
+{
+	struct python_code code = {
+		.head.process = process, .word = 0x7000, .file = "a.py"};
+
+	(void)snprintf(code.name, sizeof(code.name), "f%u", process);
+	return python_codes_add(c, &code) ? python_codes_find(c, process, code.word)
+					  : -ENOSPC;
+}
+
+static void processes_come_and_go_for_ever_and_have_names(void **state)
+{
+	enum { INTERVAL_S = 10 };
+	struct python_codes c = {0};
+	uint32_t process = 0, now_s = 1000;
+	char wanted[64];
+	int turns = 0;
+	(void)state;
+
+	for (int interval = 0; interval < 40; interval++, now_s += INTERVAL_S) {
+		int numbers[2] = {-1, -1};
+		uint32_t first = process + 1;
+		for (unsigned i = 0; i < PYTHON_CODES_MAX / 4; i++) {
+			int n = add_code_of(&c, ++process);
+			assert_true(n >= 0);
+			numbers[i > 0] = n;
+		}
+		/* its stacks are written; nobody has numbers of before */
+		for (unsigned i = 0; i < 2; i++) {
+			(void)snprintf(wanted, sizeof(wanted), "f%u (a.py)",
+				       i ? process : first);
+			assert_string_equal(python_codes_name(&c, (uint32_t)numbers[i]),
+					    wanted);
+		}
+		turns += python_codes_turn(&c, now_s, now_s + INTERVAL_S);
+	}
+	assert_true(turns > 5);
+	python_codes_free(&c);
+}
+
+static void long_names_are_bounded_together(void **state)
+{
+	struct name_generations g = {0};
+	char name[1024];
+	unsigned count = 0;
+	(void)state;
+
+	memset(name, 'x', sizeof(name));
+	while (count < GENERATION_NAMES_MAX) {
+		(void)snprintf(name, 16, "%08x", count);
+		name[8] = 'x'; /* no NUL */
+		if (name_generations_add(&g, name, sizeof(name)) < 0)
+			break;
+		count++;
+	}
+	assert_int_equal(count, GENERATION_TEXT_MAX / (sizeof(name) + 1) + 1);
+	assert_true(name_generations_may_turn(&g, count, 1));
+	name_generations_turn(&g, 1);
+	assert_true(name_generations_add(&g, name, sizeof(name)) >= 0);
+	name_generations_free(&g);
+	assert_int_equal(name_generations_bytes(&g), 0);
+}
+
+static void a_number_of_long_ago_has_no_other_name(void **state)
+{
+	struct python_codes c = {0};
+	uint32_t process = 1, now_s = 10;
+	int old = add_code_of(&c, 1);
+	(void)state;
+
+	for (int turn = 0; turn < 3; turn++, now_s += 10) {
+		assert_false(python_codes_turn(&c, now_s + 5, now_s)); /* no need */
+		while (add_code_of(&c, ++process) >= 0)
+			;
+		/* there are stacks of before the last turn */
+		assert_false(turn && python_codes_turn(&c, now_s - 10, now_s));
+		assert_true(python_codes_turn(&c, now_s - 5, now_s));
+		const char *name = python_codes_name(&c, (uint32_t)old);
+		if (turn == 0)
+			assert_string_equal(name, "f1 (a.py)");
+		else
+			assert_null(name);
+	}
+	python_codes_free(&c);
+}
+
 static void the_loop_is_known_by_its_name(void **state)
 {
 	(void)state;
@@ -216,6 +303,9 @@ int main(void)
 		cmocka_unit_test(a_code_object_has_its_name_and_the_end_of_its_path),
 		cmocka_unit_test(names_of_any_bytes_are_text),
 		cmocka_unit_test(more_codes_than_there_is_room_keep_the_first),
+		cmocka_unit_test(processes_come_and_go_for_ever_and_have_names),
+		cmocka_unit_test(a_number_of_long_ago_has_no_other_name),
+		cmocka_unit_test(long_names_are_bounded_together),
 		cmocka_unit_test(the_loop_is_known_by_its_name),
 	};
 
