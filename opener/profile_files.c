@@ -117,6 +117,17 @@ int profile_copy_maps(int process, struct err *err)
 	return steal_fd(&to);
 }
 
+/* rc: of a call that has set errno or *st */
+static int check_regular(int rc, const struct stat *st, const char *path,
+			 struct err *err)
+{
+	if (rc < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return S_ISREG(st->st_mode)
+		       ? 0
+		       : err_set(err, -EINVAL, "%s: no regular file", path);
+}
+
 int profile_open_file(int process, uint64_t start, uint64_t end,
 		      struct profile_file *ret, struct err *err)
 {
@@ -125,12 +136,16 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 
 	(void)snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, start,
 		       end);
+	/* before it is opened, by which a device would notice */
+	int rc = check_regular(fstatat(process, path, &st, 0), &st, path, err);
 	auto_close int fd =
-		openat(process, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "%s: no regular file", path);
+		rc < 0 ? -1
+		       : openat(process, path,
+				O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (rc == 0)
+		rc = check_regular(fd < 0 ? fd : fstat(fd, &st), &st, path, err);
+	if (rc < 0)
+		return rc;
 	*ret = (struct profile_file){
 		.device = st.st_dev,
 		.inode = st.st_ino,
@@ -160,10 +175,9 @@ int profile_open_perf_map(int process, uint32_t uid, struct err *err)
 	auto_close int fd =
 		root < 0 ? -1
 			 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EINVAL, "%s: no regular file", path);
+	rc = check_regular(fd < 0 ? fd : fstat(fd, &st), &st, path, err);
+	if (rc < 0)
+		return rc;
 	if (st.st_uid != uid || st.st_nlink != 1)
 		return err_set(err, -EPERM, "%s: not the process's own", path);
 	if (st.st_size > PROFILE_PERF_MAP_MAX)

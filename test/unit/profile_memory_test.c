@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 
 #include "lib/cleanup.h"
@@ -118,6 +119,25 @@ static void one_that_opens_is_not(void **state)
 		assert_int_equal(seteuid(0), 0);
 	assert_int_equal(chmod(path, 0644), 0);
 	assert_int_equal(copy_of(BEFORE LINE), -EEXIST);
+}
+
+static void a_device_is_not_even_opened(void **state)
+{
+	char path[2 * SCRATCH_PATH], event[4096];
+	struct profile_file file;
+	struct err err;
+	(void)state;
+
+	(void)snprintf(path, sizeof(path), "%s/pipe", dir);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	auto_close int opened = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	assert_true(inotify_add_watch(opened, path, IN_OPEN) >= 0);
+	(void)snprintf(path, sizeof(path), "%s/map_files/20000-21000", dir);
+	(void)(getuid() == 0 ? seteuid(0) : 0);
+	assert_int_equal(symlink("../pipe", path), 0);
+	assert_int_equal(profile_open_file(process, 0x20000, 0x21000, &file, &err),
+			 -EINVAL);
+	assert_int_equal(read(opened, event, sizeof(event)), -1);
 }
 
 static void what_is_of_no_file_is_refused(void **state)
@@ -233,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_that_does_not_open_is_copied_from_memory),
 		TEST(one_that_opens_is_not),
+		TEST(a_device_is_not_even_opened),
 		TEST(what_is_of_no_file_is_refused),
 		TEST(what_may_be_written_to_is_refused),
 		TEST(only_a_whole_mapping_is_one),
