@@ -10,6 +10,7 @@ mkdir -p /var/spool/ceems /var/lib/ceems
 # as shipped it sends nothing and ends: an aggregator, and the spool of a slurmctld
 printf 'aggregator:\n  url: [http://127.0.0.1:9020]\nship.spool:\n  - /var/spool/ceems/jobcomp\n' >/etc/ceems/ceems-courier.yaml
 [ ! -x /usr/sbin/ceems-opener ] || echo 'collector.ebpf: true' >>/etc/ceems/ceemsd.yaml
+[ ! -x /usr/sbin/ceems-profiler ] || printf 'profiling.policy: allow\nprofiles.spool: /var/spool/ceems/profiles\ndebuginfod.url: [http://127.0.0.1:1]\n' >>/etc/ceems/ceemsd.yaml
 getent passwd slurm >/dev/null || useradd -r slurm
 systemd-tmpfiles --create /usr/lib/tmpfiles.d/ceems.conf /usr/lib/tmpfiles.d/ceems-jobcomp.conf
 init_prepare
@@ -41,6 +42,9 @@ for s in ceemsd ceems_aggregator ceems-courier redfish_proxy; do
 done
 if [ -x /usr/sbin/ceems-opener ]; then
 	ok "ceemsd has its kernel programs inside its fence" grep -q 'ebpf: the kernel follows the control groups' /var/log/ceems/ceemsd
+fi
+if [ -x /usr/sbin/ceems-profiler ]; then
+	is "the folder for debug files is ceemsd's own" "$(stat -c '%U %a' /var/cache/ceems/debug)" "ceems 700"
 fi
 ok "ceemsd serves, to whom it should" wait_for 20 answers 9010 /metrics 401
 ok "the aggregator has made its private database inside its fence, and serves" wait_for 200 answers 9020 /health 200 || show ceems_aggregator
