@@ -80,11 +80,11 @@ uint32_t profile_owner(int process)
 
 uint32_t profile_user(int process)
 {
-	uint32_t uid;
+	uint32_t uid = profile_owner(process);
 
-	return read_status_number(process, "Uid:\t", false, &uid, NULL) == 0
-		       ? uid
-		       : profile_owner(process);
+	if (!uid)
+		(void)read_status_number(process, "Uid:\t", false, &uid, NULL);
+	return uid;
 }
 
 int profile_copy_maps(int process, struct err *err)
