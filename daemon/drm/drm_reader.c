@@ -201,7 +201,7 @@ static enum drm_told ask_for_process(struct drm_reader *r, struct drm_round *rou
 	pthread_mutex_unlock(&r->mutex);
 	if (n < 0)
 		(void)err_set(&round->err, (int)n, "process %u: %s", pid,
-			      strerror((int)-n));
+			      *a.text ? a.text : strerror((int)-n));
 	if (!is_answered)
 		return TOLD_BY_NOBODY;
 	if (n < 0)
