@@ -17,6 +17,8 @@
 
 static inline void scratch_make(char path[SCRATCH_PATH])
 {
+	/* modes are those that a test gives, whatever umask its caller has */
+	(void)umask(022);
 	(void)snprintf(path, SCRATCH_PATH, "/tmp/ceems-test.XXXXXX");
 	assert_non_null(mkdtemp(path));
 }
