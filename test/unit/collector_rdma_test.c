@@ -232,6 +232,30 @@ static void counters_of_a_units_processes_are_added_up(void **state)
 	golden_equal(&n.text, "test/golden/collector_rdma-counters.prom");
 }
 
+/* Its number is free, and no other unit has it yet. */
+static void a_unit_that_has_left_the_table_is_not_shown(void **state)
+{
+	const struct units_policy at_once = {.linger_ms = 0};
+	const uint64_t now_ns = 2 * NSEC_PER_SEC;
+	struct record r;
+	(void)state;
+
+	start_step("7", 0);
+	n.env.rdma_open = open_counting_kernel;
+	node_open(&n, c);
+	collect_until_sampled();
+	assert_non_null(strstr(n.text.data, "uuid=\"7\""));
+	record_init(&r, RECORD_STEP_STOP, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.boottime_ns = r.realtime_ns = now_ns;
+	assert_int_equal(units_apply(n.env.units, &r, pos++, now_ns, now_ns, NULL), 0);
+	units_expire(n.env.units, now_ns, &at_once);
+	assert_int_equal(units_used(n.env.units), 0);
+	assert_int_equal(node_collect(&n, c), 0);
+	assert_null(strstr(n.text.data, "uuid=\"7\""));
+}
+
 static int open_absent_kernel(void)
 {
 	return -EPROTONOSUPPORT;
@@ -310,6 +334,7 @@ int main(void)
 		TEST(processes_of_no_unit_and_gone_ones_are_others),
 		TEST(virtual_machines_and_pods_have_theirs),
 		TEST(counters_of_a_units_processes_are_added_up),
+		TEST(a_unit_that_has_left_the_table_is_not_shown),
 		TEST(ports_are_shown_when_the_kernel_cannot_be_asked),
 		TEST(a_kernel_that_does_not_answer_holds_no_scrape),
 		TEST(what_is_too_old_is_not_shown),
