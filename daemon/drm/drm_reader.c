@@ -189,6 +189,8 @@ static enum drm_told ask_for_process(struct drm_reader *r, struct drm_round *rou
 
 	if (is_answered)
 		rc = a.rc;
+	else
+		a = (struct profile_reply){.rc = rc}; /* an earlier request's */
 	ssize_t n = rc < 0 ? rc : fs_pread(fd, round->texts, sizeof(round->texts));
 	if (n < 0 && is_answered && is_told_nothing((int)n))
 		n = 0;
