@@ -119,8 +119,8 @@ static int ask_server(struct debuginfod *t, const char *url, struct debug_cache_
 		return err_set(err, f.rc, "%s: %s", target.data,
 			       f.rc == -EFBIG ? "longer than --debuginfod.max-file"
 					      : strerror(-f.rc));
-	if (rc < 0)
-		return rc;
+	if (rc < 0) /* EFBIG is about headers */
+		return rc == -EFBIG ? -EPROTO : rc;
 	if (answer.status == 404)
 		return -ENOENT;
 	/* busy is as good as not there */
@@ -171,8 +171,8 @@ static bool is_unreachable(int rc)
 }
 
 /* The servers in turn until one has it. 0: it is in n; -ENOENT: none of them has it;
- * -EAGAIN: some have failed, and ceems-profiler may ask again; -ECONNREFUSED: nobody
- * could be asked; else it cannot be kept. */
+ * -ECONNREFUSED: nobody could be asked; -EFBIG, -ENOSPC: it cannot be kept; -EAGAIN:
+ * some have failed, and ceems-profiler may ask again. */
 static int ask_servers(struct debuginfod *t, struct debug_cache_new *n, struct err *err)
 {
 	bool failed = false, asked = false;
@@ -216,7 +216,7 @@ static void say_file_refused(struct debuginfod *t, const struct err *why)
 		log_warn("debuginfod: %s: not fetched", why->text);
 }
 
-/* 0: t->id is done with. */
+/* 0: t->id is done with; else nobody could be asked, or there is no room. */
 static int fetch_wanted(struct debuginfod *t, struct err *err)
 {
 	struct debug_cache_new n;
@@ -226,21 +226,23 @@ static int fetch_wanted(struct debuginfod *t, struct err *err)
 	if (rc < 0)
 		return rc;
 	rc = ask_servers(t, &n, &why);
-	if (rc == -EFBIG) {
+	/* an empty file says that there is none */
+	bool keep = rc == 0 || rc == -ENOENT || rc == -EFBIG;
+	if (rc == -EFBIG || rc == -ENOSPC)
 		say_file_refused(t, &why);
-		if (ftruncate(n.fd, 0) < 0)
-			rc = -errno;
+	if (rc == -EFBIG && ftruncate(n.fd, 0) < 0)
+		keep = false;
+	if (!keep) {
+		debug_cache_abandon(&t->cache, &n);
+		return rc == -ECONNREFUSED ? rc : 0;
 	}
-	if (rc == 0 || rc == -ENOENT || rc == -EFBIG) {
-		/* an empty file says that there is none */
-		t->totals.accepted += rc == 0;
-		t->totals.set_aside += rc == -ENOENT;
-		return debug_cache_commit(&t->cache, &n, err);
+	if (debug_cache_commit(&t->cache, &n, &why) < 0) {
+		say_file_refused(t, &why); /* fetching it again would not help */
+		return 0;
 	}
-	debug_cache_abandon(&t->cache, &n);
-	if (rc == -ENOSPC) /* it would be in vain each time */
-		say_file_refused(t, &why);
-	return rc == -EAGAIN || rc == -ENOSPC ? 0 : err_set(err, rc, "%s", why.text);
+	t->totals.accepted += rc == 0;
+	t->totals.set_aside += rc == -ENOENT;
+	return 0;
 }
 
 /* 1: t->id is to be fetched; 0: nothing is for now. */

@@ -52,13 +52,13 @@ want "$(id_of b0)"
 once
 is "but afterwards" "$(asked b0)" 2
 
-for b in c0 c1 c2 c3 c4 c5 c6 c7 d1 d2 d3; do
+for b in c0 c1 c2 c3 c4 c5 c6 c7 c8 d1 d2 d3; do
 	want "$(id_of $b)"
 	once && echo "$b: status 0"
 	[ ! -e "$(file $b)" ] || echo "$b: $(file $b)"
 	grep -q 'debuginfod: .*tried again in' once.log || echo "$b: $(cat once.log)"
 done >badness
-is "no answer, half of one, one without an end, a page, nothing, an error, a redirect elsewhere or in a ring is a failure of the server" "$(cat badness)" ""
+is "no answer, half of one, one without an end, a page, nothing, an error, endless headers, a redirect elsewhere or in a ring is a failure of the server" "$(cat badness)" ""
 is "nothing of them is left" "$(left)" 0
 is "nobody else was asked" "$(grep -c other asked.log)" 0
 want "$(id_of d0)"
@@ -94,6 +94,11 @@ kill $courier
 ok "it ends while a server hangs" wait_for 20 is_gone $courier
 is "nothing is left unfinished then" "$(left)" 0
 rm -rf "$folder/wanted"
+mkdir -p "$(file a0 30)"
+want "$(id_of a0 30)" "$(id_of a0 31)"
+ok "a file that cannot get its name is given up" once
+is "and the next one comes" "$(stat -c %s "$(file a0 31)") $(left)" "4100 0"
+rm -r "$(file a0 30)"
 
 if command -v openssl >/dev/null && openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 2>openssl.log; then
 	tls=$(free_port)

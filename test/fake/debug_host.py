@@ -87,6 +87,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 "c5": lambda: self.whole(b""),
                 "c6": lambda: self.whole(b"oops", 500),
                 "c7": lambda: self.whole(ELF, 206),
+                "c8": lambda: self.whole(**{f"X-{i}": "x" * 1000 for i in range(200)}),
                 "d0": lambda: self.whole(b"", 302, Location=here + "/elsewhere"),
                 "d1": lambda: self.whole(b"", 302, Location="file:///etc/passwd"),
                 "d2": lambda: self.whole(b"", 302, Location=f"http://127.0.0.2:{sys.argv[1]}/other"),
