@@ -50,14 +50,14 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 	if (rc < 0)
 		return rc;
 	if (r->kind == PROFILE_REQUEST_MAPS) {
-		a->uid = profile_owner(process);
+		a->uid = profile_user(process);
 		return profile_copy_maps(process, err);
 	}
 	if (r->kind == PROFILE_REQUEST_DRM)
 		return copy_drm_and_unit(process, a, err);
 	if (r->kind == PROFILE_REQUEST_MEMORY)
 		return profile_memory_copy(process, r->start, r->end, err);
-	a->uid = profile_owner(process);
+	a->uid = profile_user(process);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP
 			? profile_open_perf_map(process, a->uid, err)

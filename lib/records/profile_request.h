@@ -121,7 +121,7 @@ struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */
 	uint32_t fds;
-	uint32_t uid;             /* of MAPS and PERF_MAP: whose process it is */
+	uint32_t uid;             /* of MAPS and PERF_MAP: who started the process */
 	uint32_t sees_maps;       /* of LOAD: code that is mapped later is told of */
 	uint32_t left_out;        /* of DRM: files that were not read, whatever rc is */
 	struct profile_file file; /* of FILE */

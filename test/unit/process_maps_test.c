@@ -351,6 +351,18 @@ static void who_has_most_rows_makes_room_for_another_user(void **state)
 	assert_true(told[small].count > 1);
 }
 
+static void a_process_that_hides_is_its_users_not_roots(void **state)
+{
+	(void)state;
+	make_process(71, 0); /* as prctl(PR_SET_DUMPABLE, 0) makes it */
+	put_file(71, "status", "Name:\tx\nUid:\t1001\t1001\t1001\t1001\n", 0);
+	assert_int_equal(
+		look_at(71, "20000-21000 r-xp 00000000 00:31 13    /mnt/file\n"), 1);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(modules.all[found[0].module].uid, ALICE);
+}
+
 /* As often as there is more to be seen */
 static int look_at_all(uint32_t pid, const char *maps)
 {
@@ -392,6 +404,7 @@ int main(void)
 		TEST(a_user_who_has_to_wait_makes_no_other_wait_for_rows),
 		TEST(who_has_most_rows_makes_room_for_another_user),
 		TEST(no_user_has_all_places_for_files),
+		TEST(a_process_that_hides_is_its_users_not_roots),
 	};
 	return cmocka_run_group_tests_name("process_maps_test", tests, NULL, NULL);
 }
