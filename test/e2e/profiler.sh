@@ -64,23 +64,50 @@ judge() { # what: of the samples with a stack at least 98 % are whole
 }
 is_empty() { [ -z "$(cat "$group/cgroup.procs")" ]; }
 end_program() { kill $program; wait $program 2>/dev/null; }
-run_one() { # what pattern compiler arguments...
+run_built() { # what pattern compile...
 	local what=$1 wanted=$2
 	shift 2
-	# one function, one name
-	"$@" -O3 -fomit-frame-pointer -fno-inline -o "$SCRATCH/program" -lm 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
+	"$@" -o "$SCRATCH/program" 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
 	run_in_group "$SCRATCH/program"
 	profile 2
 	end_program
 	judge "$what"
 	like "$what: they are its calls" "$(sort -t' ' -k2 -rn "$SCRATCH/stacks" | head -n 20)" "$wanted"
 }
+run_one() { run_built "$@" -O3 -fomit-frame-pointer -fno-inline -lm; } # what pattern compiler arguments...: one function, one name
 own='-fno-ipa-cp -fno-ipa-sra'
 chain='_start;.*;main;(outer;){9}mid;leaf [0-9]'
 run_one gcc "$chain" gcc $own test/stacks.c
 run_one "gcc, static" "$chain" gcc $own -static test/stacks.c
 run_one clang "$chain" clang test/stacks.c
 command -v gfortran >/dev/null && run_one gfortran '_start;.*;main;MAIN__;heat::advance;heat::relax [0-9]' gfortran $own "$SCRATCH/f.f90" -J "$SCRATCH"
+cat >"$SCRATCH/r.rs" <<'R'
+#[inline(never)]
+fn relax(v: &mut [f64]) {
+    for i in 1..v.len() - 1 {
+        v[i] = 0.5 * (v[i - 1] + v[i + 1]);
+    }
+}
+#[inline(never)]
+fn advance(depth: u32, v: &mut [f64]) -> f64 {
+    if depth == 0 {
+        relax(v);
+        return v[1];
+    }
+    advance(depth - 1, v) + v[0]
+}
+fn main() {
+    let mut v = vec![1.0; 100000];
+    loop {
+        v[0] = std::hint::black_box(advance(9, &mut v)) % 3.0;
+    }
+}
+R
+if command -v rustc >/dev/null; then
+	run_built rustc '_start;.*;main;.*std::rt::lang_start.*;r::main;(r::advance;)+r::relax [0-9]' rustc -C opt-level=3 -C force-frame-pointers=no "$SCRATCH/r.rs"
+else
+	skip rustc "it is not installed"
+fi
 # programs of a fifth of a second, one after the other: most of them are sampled before they are known
 cat >"$SCRATCH/short.c" <<'C'
 #include <math.h>
