@@ -8,6 +8,8 @@ BENCHES += prep
 BENCHES += profiler
 # profiler_blocked: what it costs a switch that threads that block are looked at
 BENCHES += profiler_blocked
+# profiler_perf: what it says of programs beside perf, which copies their stacks
+BENCHES += profiler_perf
 # report: what --ceems-report adds to a step
 BENCHES += report
 ifeq ($(HAVE_SPANK),1)
