@@ -21,7 +21,7 @@ uint64_t tables_bytes(const struct profile_room *r)
 	       (uint64_t)r->processes *
 		       (sizeof(struct profile_process) + sizeof(struct known_process)) +
 	       (uint64_t)r->mappings * sizeof(struct profile_mapping) +
-	       r->mappings / RUN_LEAST * sizeof(uint32_t) +
+	       r->mappings / RUN_LEAST +
 	       PROFILE_MODULES_MAX * sizeof(struct profile_module) +
 	       2 * PROFILE_GROUPS_MAX * sizeof(struct profile_group) + r->ring_bytes;
 }
@@ -62,8 +62,8 @@ int tables_open(struct tables *t, const int fds[PROFILE_FDS],
 
 	*t = (struct tables){.room = *room, .gone = t->gone, .arg = t->arg};
 	t->known = calloc(room->processes, sizeof(*t->known));
-	t->next_free = calloc(room->mappings / RUN_LEAST + 1, sizeof(*t->next_free));
-	if (!t->known || !t->next_free)
+	t->taken = calloc(room->mappings / RUN_LEAST + 1, sizeof(*t->taken));
+	if (!t->known || !t->taken)
 		rc = err_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; rc == 0 && i < sizeof(all) / sizeof(all[0]); i++)
 		rc = map_table(all[i].to, fds[all[i].fd], all[i].bytes, err);
@@ -88,7 +88,7 @@ void tables_close(struct tables *t)
 	unmap_table(t->control, sizeof(*t->control));
 	unmap_table(t->pythons, PROFILE_PYTHONS_MAX * sizeof(*t->pythons));
 	free(t->known);
-	free(t->next_free);
+	free(t->taken);
 	*t = (struct tables){.gone = t->gone, .arg = t->arg};
 }
 
@@ -139,28 +139,25 @@ static uint32_t class_of(uint32_t count)
 	return class;
 }
 
+/* The first that begins at a multiple of its length, so that whoever goes leaves room
+ * for as large a run, or for several smaller ones */
 static int take_run(struct tables *t, uint32_t class, uint32_t *ret)
 {
-	uint32_t run = t->free_runs[class], size = RUN_LEAST << class;
+	uint32_t all = t->room.mappings / RUN_LEAST, count = 1u << class;
 
-	if (run) {
-		t->free_runs[class] = t->next_free[run - 1];
-		*ret = (run - 1) * RUN_LEAST;
+	for (uint32_t at = 0; at + count <= all; at += count) {
+		if (memchr(t->taken + at, 1, count))
+			continue;
+		memset(t->taken + at, 1, count);
+		*ret = at * RUN_LEAST;
 		return 0;
 	}
-	if (t->room.mappings - t->unused_from < size)
-		return -ENOSPC;
-	*ret = t->unused_from;
-	t->unused_from += size;
-	return 0;
+	return -ENOSPC;
 }
 
 static void free_run(struct tables *t, uint32_t class, uint32_t first)
 {
-	uint32_t run = first / RUN_LEAST;
-
-	t->next_free[run] = t->free_runs[class];
-	t->free_runs[class] = run + 1;
+	memset(t->taken + first / RUN_LEAST, 0, 1u << class);
 }
 
 /* ---- processes ------------------------------------------------------------------- */
@@ -233,18 +230,33 @@ static uint32_t choose_place(struct tables *t, uint32_t pid)
 	return best;
 }
 
-/* Makes room in passing over all places: first who has not been seen lately, in a
- * second round anybody. */
-static int make_run(struct tables *t, uint32_t class, uint32_t now_s, uint32_t *ret)
+/* Who makes room, in passing over all places: first who has not been seen lately, then
+ * who has more than is wanted, then who has as much: never many small ones for a large
+ * one that are seen at present */
+enum make_round { ROUND_UNSEEN, ROUND_LARGER, ROUND_EQUAL, ROUNDS };
+
+static bool is_to_go(const struct known_process *k, enum make_round round,
+		     uint32_t class, uint32_t now_s)
 {
 	const uint32_t lately_s = 10;
+
+	switch (round) {
+	case ROUND_UNSEEN:
+		return k->pid && k->seen_s + lately_s <= now_s;
+	case ROUND_LARGER:
+		return k->pid && k->class > class;
+	default:
+		return k->pid && k->class == class;
+	}
+}
+
+static int make_run(struct tables *t, uint32_t class, uint32_t now_s, uint32_t *ret)
+{
 	int rc = take_run(t, class, ret);
 
-	for (uint32_t n = 0; rc < 0 && n < 2 * t->room.processes; n++) {
+	for (uint32_t n = 0; rc < 0 && n < ROUNDS * t->room.processes; n++) {
 		uint32_t place = t->hand++ & (t->room.processes - 1);
-		const struct known_process *k = &t->known[place];
-		if (!k->pid || k->class != class ||
-		    (n < t->room.processes && k->seen_s + lately_s > now_s))
+		if (!is_to_go(&t->known[place], n / t->room.processes, class, now_s))
 			continue;
 		t->forgotten++;
 		clear_place(t, place);

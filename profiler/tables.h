@@ -31,11 +31,9 @@ struct tables {
 	struct profile_module *modules;
 	struct unwind_row *rows;
 	struct profile_control *control;
-	struct profile_python *pythons;     /* [PROFILE_PYTHONS_MAX] */
-	struct known_process *known;        /* [room.processes] */
-	uint32_t *next_free;                /* [room.mappings / 8]: of free runs, + 1 */
-	uint32_t free_runs[TABLES_CLASSES]; /* / 8, + 1; 0: none */
-	uint32_t unused_from;               /* mappings from here on never were used */
+	struct profile_python *pythons; /* [PROFILE_PYTHONS_MAX] */
+	struct known_process *known;    /* [room.processes] */
+	uint8_t *taken; /* [room.mappings / 8] 1: these eight are a process's */
 	uint32_t serials, hand, known_count;
 	uint64_t forgotten; /* processes that made place for others */
 	/* told of each process that goes */

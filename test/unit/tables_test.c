@@ -51,7 +51,7 @@ static void close_world(struct world *w)
 
 static void put(struct world *w, uint32_t pid, uint32_t count, uint32_t now_s)
 {
-	struct profile_mapping m[64] = {0};
+	static struct profile_mapping m[2048];
 
 	for (uint32_t i = 0; i < count; i++)
 		m[i] = (struct profile_mapping){.start = 0x1000 * (i + 1),
@@ -145,6 +145,54 @@ static void mappings_of_who_was_not_seen_for_longest_make_room(void **state)
 	close_world(&w);
 }
 
+static void forget_pids(struct world *w, uint32_t first, uint32_t last)
+{
+	for (uint32_t pid = first; pid <= last; pid++)
+		tables_forget(&w->t, pid);
+	assert_int_equal(w->t.known_count, 0);
+}
+
+static void room_of_large_processes_is_small_ones_afterwards(void **state)
+{
+	struct world w;
+	(void)state;
+
+	open_world(&w);
+	for (unsigned round = 0; round < 3; round++) {
+		for (uint32_t pid = 1; pid <= 4; pid++)
+			put(&w, pid, 512, 1);
+		forget_pids(&w, 1, 4);
+		for (uint32_t pid = 1; pid <= 128; pid++)
+			put(&w, pid, 16, 1);
+		forget_pids(&w, 1, 128);
+		put(&w, 1, 2048, 1);
+		forget_pids(&w, 1, 1);
+	}
+	assert_int_equal(w.t.forgotten, 0);
+	close_world(&w);
+}
+
+static void large_processes_make_room_for_small_ones_and_not_the_reverse(void **state)
+{
+	struct profile_mapping m[513] = {0};
+	struct world w;
+	(void)state;
+
+	open_world(&w);
+	for (uint32_t pid = 1; pid <= 4; pid++)
+		put(&w, pid, 512, 100);
+	put(&w, 5, 16, 100); /* all are seen at present */
+	assert_int_equal(w.t.forgotten, 1);
+	for (uint32_t pid = 6; pid <= 128; pid++)
+		put(&w, pid, 16, 100);
+	assert_int_equal(w.t.forgotten, 4);
+	assert_int_equal(w.t.known_count, 124);
+	assert_int_equal(tables_put(&w.t, 1, m, 513, 100), -ENOSPC);
+	assert_int_equal(w.t.known_count, 124);
+	assert_int_equal(tables_put(&w.t, 1, m, 513, 200), 0);
+	close_world(&w);
+}
+
 static void groups_change_at_once(void **state)
 {
 	const struct profile_group two[] = {{.cgroup = 7, .hz = 19},
@@ -175,6 +223,9 @@ int main(void)
 		cmocka_unit_test(
 			of_50000_processes_the_latest_are_known_and_the_rest_counted),
 		cmocka_unit_test(mappings_of_who_was_not_seen_for_longest_make_room),
+		cmocka_unit_test(room_of_large_processes_is_small_ones_afterwards),
+		cmocka_unit_test(
+			large_processes_make_room_for_small_ones_and_not_the_reverse),
 		cmocka_unit_test(groups_change_at_once),
 	};
 	return cmocka_run_group_tests_name("tables_test", tests, NULL, NULL);
