@@ -201,8 +201,7 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 	int rc = q->rc;
 
 	map->asked = NULL;
-	if (err)
-		*err = q->err;
+	*err = q->err;
 	if (rc == 0) {
 		/* without a driver the devices have indices but no UUIDs */
 		(void)gpus_resolve(&q->gpus, m->env->procfd, m->env->sysfd, NULL);
@@ -290,8 +289,11 @@ int gpu_maps_of(struct gpu_maps *m, const struct unit *unit, bool patient,
 	struct gpu_map *map = map_of(m, unit->node);
 	if (!map)
 		return err_set(err, -ENOMEM, "too many slurmds on this host");
+	struct err why = {""};
 	int rc = learn_gpu_map(m, map, unit, m->env->boottime_ns(),
-			       patient ? PATIENCE_MS : 0, err);
+			       patient ? PATIENCE_MS : 0, &why);
+	if (rc < 0 && err)
+		*err = why;
 	return rc < 0 ? rc
 		      : gpus_of(list_for_unit(map, unit), unit->gpus, unit->gpu_share,
 				ret, max, err);
