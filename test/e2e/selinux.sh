@@ -22,6 +22,10 @@ semodule -n -s default -i module/ceems.pp >linked 2>&1; echo "$?" >linked.rc
 semanage port -S default -l -n | awk '$1 == "ceems_port_t" { $1 = $2 = ""; print }' | tr -d ' ' | tr , '\n' | sort | xargs >ports.are
 for f in root/usr/sbin/*; do matchpathcon -N "/usr/sbin/${f##*/}"; done | grep -v -e ceems-ringdump -e ceems-slurm-plugins >programs
 (cd root && find . -type f -printf '/%P\n') | xargs matchpathcon -N >installed
+{
+	sed -nE 's,^RuntimeDirectory=,/run/,p; s,^StateDirectory=,/var/lib/,p; s,^CacheDirectory=,/var/cache/,p' root/usr/lib/systemd/system/*
+	awk '$1 ~ /^[dz]$/ { print $2 }' root/usr/lib/tmpfiles.d/*
+} | sort -u | xargs matchpathcon -N >made
 cat >rules.py <<'PY'
 import glob, setools
 p = setools.SELinuxPolicy(sorted(glob.glob('/etc/selinux/default/policy/policy.*'))[-1])
@@ -40,6 +44,7 @@ is "every service's program is entered by it" "$(grep -vc ceems_exec_t "$SCRATCH
 ok "and there are some" [ "$(wc -l <"$SCRATCH/programs")" -gt 5 ]
 is "folders have labels by what they hold" "$(awk '{ print $1 ":" $2 }' "$SCRATCH/files" | cut -d: -f1,4 | xargs)" \
 	"/etc/ceems/ceemsd.d/50-setup.yaml:ceems_conf_t /run/ceems/ring:ceems_runtime_t /var/spool/ceems/jobcomp/x:ceems_spool_t /var/cache/ceems/debug/x:ceems_spool_t /var/lib/ceems/aggregator:ceems_db_t /etc/passwd:etc_t"
+is "so has each that a unit or tmpfiles makes or looks after" "$(grep -v :ceems_ "$SCRATCH/made") $([ "$(wc -l <"$SCRATCH/made")" -gt 10 ]; echo $?)" " 0"
 is "each installed file has a label, and plugins that of libraries" "$(awk '$2 !~ /_t:/ || $2 ~ /default_t|unlabeled_t/ { print $1 }' "$SCRATCH/installed") $(grep '[.]so' "$SCRATCH/installed" | grep -vc :lib_t:)" " 0"
 ok "and there are some" [ "$(wc -l <"$SCRATCH/installed")" -gt 100 ]
 is "a unit without new privileges enters its domain, which refuses nothing" "$(head -n 1 "$SCRATCH/rules")" "permissive nnp_transition nosuid_transition"
