@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The six commands of doc/quickstart.md that bring packages to a host that runs Slurm, typed in a fresh Debian (12, or the
-# one named) with a real systemd: the first job's joules are in cacct.
+# one named) with a real systemd: the first job's joules are in cacct. Then a purge while a job runs, which the job survives.
 # timeout 2400
 # alone
 suite=${1:-bookworm}
@@ -34,6 +34,7 @@ printf "ConstrainCores=yes\nConstrainRAMSpace=yes\n" >/etc/slurm/cgroup.conf
 systemctl restart munge slurmctld slurmd' >"$SCRATCH/site" 2>&1 || sed 's/^/# /' "$SCRATCH/site"
 box type --net apt-get -qq update >>"$SCRATCH/site" 2>&1 # as on every host that is kept up to date
 idle() { here 'sinfo -h -o %t' | grep -qx idle; }
+idle_or_mixed() { here 'sinfo -h -o %t' | grep -qxE 'idle|mix|alloc'; }
 ok "the site's Slurm takes jobs" wait_for 60 idle || here 'journalctl --no-pager -q -n 30' | sed 's/^/# /'
 
 # --- the packages, built here where it is the same Debian
@@ -73,4 +74,22 @@ has_joules() { answer | grep -qE '^1\|COMPLETED\|[1-9][0-9]*\|'; }
 ok "the first job's joules are in cacct" wait_for 60 has_joules || { answer; here 'ceems_tool doctor; journalctl --no-pager -q -n 40'; } | sed 's/^/# /'
 ok "the last command shows it" joules
 echo "# $(answer | head -n 1), $((SECONDS - begin)) s after the first command"
+
+# --- a purge while a job runs
+job=$(here 'cd ~ada && runuser -u ada -- sbatch --parsable -o job.out --wrap "while [ ! -e end ]; do sleep 0.2; done; srun true; echo rc=\$?"')
+job_state() { here "scontrol -o show job $job" | sed -n 's/.*JobState=\([A-Z]*\).*/\1/p'; }
+is_state() { [ "$(job_state)" = "$1" ]; }
+ok "a job runs" wait_for 60 is_state RUNNING
+purge() { box type bash -c 'apt-get -qq -y purge "ceems*"' >"$SCRATCH/purge" 2>&1 </dev/null; }
+purge
+like "a purge is refused while slurm.conf names our plugin, and it is said" "$? $(cat "$SCRATCH/purge")" '^100 .*loads jobcomp_ceems.so by name'
+is "the job goes on" "$(job_state)" RUNNING
+here 'sed -i /ceems/d /etc/slurm/slurm.conf && systemctl restart slurmctld'
+ok "slurmctld starts without its line" wait_for 60 idle_or_mixed
+purge
+is "then it succeeds, and says which line is left" "$? $(grep -c 'plugstack.conf still names spank_ceems.so' "$SCRATCH/purge") $(here "dpkg-query -W -f '\${db:Status-Status}\n' 'ceems*' 2>/dev/null | grep -cx installed")" "0 1 0"
+here 'sed -i /ceems/d /etc/slurm/plugstack.conf'
+here 'touch ~ada/end'
+ok "the job and its next step end as ever" wait_for 60 is_state COMPLETED
+is "with their results" "$(here 'cat ~ada/job.out')" "rc=0"
 tap_done
