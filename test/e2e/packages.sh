@@ -88,6 +88,7 @@ say wrong "$(install ./first/ceems-common_*.deb ./first/ceems-slurm-spank-22.05_
 rm -f /etc/ceems/ceemsd.d/50-setup.yaml.new
 echo 'unit.min-export: 5s' >/etc/ceems/ceemsd.d/60-site.yaml
 mkdir -p /var/lib/ceems/aggregator && echo 15 >/var/lib/ceems/aggregator/PG_VERSION
+mkdir -p /var/cache/ceems/debug # as a service makes it
 apt-get -qq -y purge 'ceems*' >log 2>&1; say purge "$?"
 say database "$(cat /var/lib/ceems/aggregator/PG_VERSION)"
 say left "$(find written -regextype posix-extended -regex 'written/(tmp|var/(cache|log|lib/(dpkg|apt|systemd)))' -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"

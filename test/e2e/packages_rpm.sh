@@ -26,6 +26,7 @@ say modes "$(stat -c '%n %a %U:%G' /etc/ceems /etc/ceems/ceemsd.yaml /etc/ceems/
 say verify "$(rpm -Va 'ceems*' --nodeps --nouser --nogroup --nomode 2>&1 | grep -v '^[.M]* *c* /etc' | head -n 3)"
 echo '# ours' >>/etc/ceems/ceemsd.yaml
 say upgraded "$(rpm -U --nodeps $(ls second/*.rpm | grep -v 'slurm-.*-24') >log 2>&1; echo $?) $(rpm -q --qf '%{VERSION}' ceemsd) $(tail -n 1 /etc/ceems/ceemsd.yaml)"
+mkdir -p /var/cache/ceems/debug # as a service makes it
 say erased "$(rpm -e --nodeps $(rpm -qa 'ceems*') >log 2>&1; echo $?)"
 say left "$(find written -path written/var/lib/rpm -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"
 END
