@@ -183,7 +183,7 @@ static void begin_unit(struct drm_unit *unit)
 		unit->uses[i].round_bytes = 0;
 }
 
-static void end_unit(struct drm_unit *unit, uint32_t round)
+static void end_drm_unit(struct drm_unit *unit, uint32_t round)
 {
 	for (uint32_t i = 0; i < unit->use_count; i++)
 		unit->uses[i].memory_bytes = unit->uses[i].round_bytes;
@@ -264,7 +264,7 @@ void drm_uses_end(struct drm_uses *u, bool finished)
 	}
 	u->client_count = n;
 	for (uint32_t i = 0; i < u->unit_room; i++)
-		end_unit(&u->units[i], u->round);
+		end_drm_unit(&u->units[i], u->round);
 }
 
 void drm_uses_settle(struct drm_uses *u, const struct units *units)
