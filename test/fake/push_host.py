@@ -41,15 +41,20 @@ def fields(data):
         yield key >> 3, value
 
 
-def numbers(data):
-    at = 0
-    while at < len(data):
-        value, at = varint(data, at)
-        yield value
-
-
 def all_of(data, number):
     return [v for n, v in fields(data) if n == number]
+
+
+def numbers(data, number):
+    """Those of a repeated field, packed or one by one: pprof's own library does not pack one or two"""
+    for value in all_of(data, number):
+        if isinstance(value, int):
+            yield value
+            continue
+        at = 0
+        while at < len(value):
+            one, at = varint(value, at)
+            yield one
 
 
 def stacks(profile):
@@ -60,8 +65,7 @@ def stacks(profile):
         name_of[by[1]] = dict(fields(by[4]))[1]
     function = {dict(fields(f))[1]: texts[dict(fields(f))[2]] for f in all_of(profile, 5)}
     for sample in all_of(profile, 2):
-        by = dict(fields(sample))
-        yield [function[name_of[i]] for i in numbers(by[1])][::-1], sum(numbers(by[2]))
+        yield [function[name_of[i]] for i in numbers(sample, 1)][::-1], sum(numbers(sample, 2))
 
 
 def read_push(body):
@@ -153,9 +157,13 @@ class Host(http.server.BaseHTTPRequestHandler):
         self.send_response(int(do[0]))
         if len(do) > 1:
             self.send_header("Retry-After", do[1])
-        self.send_header("Content-Length", "15")
+        # as Connect has it: what went well is an empty message of the kind that was sent, an error is JSON
+        well = do[0] == "200"
+        body = b"" if well else b'{"code":"none"}'
+        self.send_header("Content-Type", self.headers["Content-Type"] if well else "application/json")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b'{"code":"none"}')
+        self.wfile.write(body)
 
     def log_message(self, *args):
         pass
