@@ -10,6 +10,8 @@ BENCHES += profiler
 BENCHES += profiler_blocked
 # profiler_perf: what it says of programs beside perf, which copies their stacks
 BENCHES += profiler_perf
+# profiler_peer: ceemsd and its profiler beside the exporter of CEEMS with PEER=path
+BENCHES += profiler_peer
 # report: what --ceems-report adds to a step
 BENCHES += report
 ifeq ($(HAVE_SPANK),1)
