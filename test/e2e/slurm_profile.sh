@@ -122,7 +122,7 @@ ok "how long steps ran before they were sampled is told (${late:-not} of $SECOND
 if [ -c /dev/fuse ]; then
 	mkdir "$SCRATCH/closed"
 	gcc -O3 -fomit-frame-pointer -fno-inline -fno-ipa-cp -rdynamic '-DNAME(x)=closed_##x' -o "$JOBS/closed" "$SCRATCH/a.c" -lm
-	"$BUILD/hung_fuse" "$JOBS/closed" "$SCRATCH/closed" "$SCRATCH/none" "$(id -u "$one")" "$(id -g "$one")" >"$SCRATCH/fuse" 2>&1 </dev/null &
+	"$BUILD/hung_fuse" "$JOBS/closed" "$SCRATCH/closed" "$SCRATCH/none" "$(command id -u "$one")" "$(command id -g "$one")" >"$SCRATCH/fuse" 2>&1 </dev/null &
 	started $!
 	wait_for 20 grep -q . "$SCRATCH/fuse"
 	as_user "$one" srun -J closed --ceems-profile=97 "$SCRATCH/closed/program" 2 >"$SCRATCH/closed.log" 2>&1
@@ -133,7 +133,7 @@ if grep -qs ready "$SCRATCH/fuse"; then
 	wait_for 20 has "$(id closed)"
 	like "the program that root may not open has its names" "$(stacks closed)" '_start;.*;main;closed_mid;closed_leaf'
 else
-	skip "the program that root may not open has its names" "no FUSE here"
+	skip "the program that root may not open has its names" "no FUSE here: $(tail -n 1 "$SCRATCH/fuse" 2>/dev/null)"
 fi
 is "no sample was lost" "$(value ceems_profiler_lost_samples_total)" 0
 
