@@ -29,6 +29,8 @@
 /* One round of the thread */
 struct drm_round {
 	struct running_steps steps;
+	uint32_t unit;          /* that is asked about */
+	uint64_t unit_until_ns; /* the rest of it waits for the next round then */
 	uint64_t pids[DRM_PROCESSES_MAX];
 	char texts[PROFILE_DRM_TEXT_MAX + 1];
 	struct err err; /* "": nothing failed */
@@ -173,7 +175,6 @@ static bool is_of_step(const struct running_step *s, const char *group)
 enum drm_told {
 	TOLD_ALL,
 	TOLD_IN_PART,
-	TOLD_TOO_LATE, /* the driver hangs */
 	TOLD_BY_NOBODY /* there is no opener to ask */
 };
 
@@ -204,11 +205,16 @@ static enum drm_told ask_for_process(struct drm_reader *r, struct drm_round *rou
 	if (n < 0)
 		(void)err_set(&round->err, (int)n, "process %u: %s", pid,
 			      *a.text ? a.text : strerror((int)-n));
+	if (n == -ETIMEDOUT)
+		round->unit_until_ns = 0;
 	if (!is_answered)
 		return TOLD_BY_NOBODY;
-	if (n < 0)
-		return n == -ETIMEDOUT ? TOLD_TOO_LATE : TOLD_IN_PART;
-	return a.left_out ? TOLD_IN_PART : TOLD_ALL;
+	return n < 0 || a.left_out ? TOLD_IN_PART : TOLD_ALL;
+}
+
+static bool is_unit_late(const struct drm_reader *r, const struct drm_round *round)
+{
+	return r->env->boottime_ns() > round->unit_until_ns;
 }
 
 /* About at most max processes; *left goes down by how many that were. */
@@ -218,16 +224,23 @@ static enum drm_told ask_for_step(struct drm_reader *r, struct drm_round *round,
 				  size_t *left)
 {
 	enum drm_told told = TOLD_ALL;
-	bool cut;
-	size_t n = inhabited_list_all(r->env, s->cgroups, s->cgroup_count, round->pids,
-				      max, &cut);
+	bool cut = is_unit_late(r, round);
+	size_t n = cut ? 0
+		       : inhabited_list_all(r->env, s->cgroups, s->cgroup_count,
+					    round->pids, max, &cut);
 
 	*left -= n;
-	for (size_t k = 0; k < n && told < TOLD_TOO_LATE; k++) {
-		enum drm_told now = atomic_load(&r->periodic.stopping)
-					    ? TOLD_BY_NOBODY
-					    : ask_for_process(r, round, s, owner,
-							      (uint32_t)round->pids[k]);
+	for (size_t k = 0; k < n; k++) {
+		if (atomic_load(&r->periodic.stopping))
+			return TOLD_BY_NOBODY;
+		if (is_unit_late(r, round)) {
+			cut = true;
+			break;
+		}
+		enum drm_told now =
+			ask_for_process(r, round, s, owner, (uint32_t)round->pids[k]);
+		if (now == TOLD_BY_NOBODY)
+			return now;
 		told = now > told ? now : told;
 	}
 	if (!cut)
@@ -235,17 +248,17 @@ static enum drm_told ask_for_step(struct drm_reader *r, struct drm_round *round,
 	pthread_mutex_lock(&r->mutex);
 	r->left_out.processes++;
 	pthread_mutex_unlock(&r->mutex);
-	return told > TOLD_IN_PART ? told : TOLD_IN_PART;
+	return TOLD_IN_PART;
 }
 
-/* False: there is no opener to ask. One unit gets a quarter of what processes are left
- * while there are others to come, and one wait for a driver: nobody can have a round to
- * himself. */
+/* False: there is no opener to ask. A step gets a quarter of what processes are left
+ * while there are others to come, a unit five seconds, and one wait for a driver:
+ * nobody can have a round to himself. */
 static bool ask_for_steps(struct drm_reader *r, struct drm_round *round)
 {
 	size_t left = DRM_PROCESSES_MAX, count = round->steps.count;
-	uint32_t hung = UNITS_NONE;
 
+	round->unit = UNITS_NONE;
 	for (size_t i = 0; i < count; i++) {
 		const struct running_step *s = &round->steps.step[i];
 		const struct drm_owner owner = {
@@ -254,14 +267,14 @@ static bool ask_for_steps(struct drm_reader *r, struct drm_round *round)
 			.is_older = s->started_boottime_ns < r->made_ns,
 		};
 		size_t shares = count - i < SHARES_MAX ? count - i : SHARES_MAX;
-		enum drm_told told = s->unit == hung
-					     ? TOLD_TOO_LATE
-					     : ask_for_step(r, round, s, &owner,
-							    left / shares, &left);
+		if (s->unit != round->unit)
+			round->unit_until_ns =
+				r->env->boottime_ns() + DRM_PERIOD_MS * NSEC_PER_MSEC;
+		round->unit = s->unit;
+		enum drm_told told =
+			ask_for_step(r, round, s, &owner, left / shares, &left);
 		if (told == TOLD_BY_NOBODY)
 			return false;
-		if (told == TOLD_TOO_LATE)
-			hung = s->unit;
 		pthread_mutex_lock(&r->mutex);
 		drm_uses_note_step(&r->uses, &owner, told == TOLD_ALL);
 		pthread_mutex_unlock(&r->mutex);

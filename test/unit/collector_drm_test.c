@@ -29,11 +29,16 @@ static struct node n;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t opener;
 static uint64_t pos; /* in the ring */
-static atomic_ullong clock_ns;
+static atomic_ullong clock_ns, clock_step_ns;
 
+static pthread_t tester;
+
+/* The step is the reader's, each time that it looks. */
 static uint64_t read_test_clock(void)
 {
-	return atomic_load(&clock_ns);
+	return pthread_equal(pthread_self(), tester)
+		       ? atomic_load(&clock_ns)
+		       : atomic_fetch_add(&clock_ns, atomic_load(&clock_step_ns));
 }
 
 static int start_opener(const char *root)
@@ -72,6 +77,8 @@ static int open_drm_at(const char *root)
 	close(dirfd);
 	n.env.boottime_ns = read_test_clock;
 	atomic_store(&clock_ns, 100 * NSEC_PER_SEC);
+	atomic_store(&clock_step_ns, 0);
+	tester = pthread_self();
 	n.options.unit_max_exported = 100;
 	assert_int_equal(
 		drm_reader_new(&n.env, &lock, start_opener(root), &n.env.drm, &err), 0);
@@ -264,6 +271,20 @@ static void files_without_a_name_are_counted_when_there_are_no_others(void **sta
 	assert_non_null(strstr(n.text.data, "what=\"files\"} 1\n"));
 }
 
+/* Its user has seen to that. There is time for one of its two processes. */
+static void a_unit_that_takes_too_long_keeps_no_other_waiting(void **state)
+{
+	(void)state;
+	start_step("7", 0, 101 * NSEC_PER_SEC);
+	start_step("7", 1, 101 * NSEC_PER_SEC);
+	start_step("8", 0, 101 * NSEC_PER_SEC);
+	atomic_store(&clock_step_ns, 1200 * NSEC_PER_MSEC);
+	collect_until("uuid=\"8\"");
+	assert_non_null(strstr(n.text.data, "what=\"processes\"} 1\n"));
+	assert_null(strstr(n.text.data, "uuid=\"7\",index=\"\",hindex=\"\",gpuuuid="
+					"\"0000:00:02.0\",engine=\"render\"} 1.5\n"));
+}
+
 /* Its number is free, and no other unit has it yet. */
 static void a_unit_that_has_left_the_table_is_not_shown(void **state)
 {
@@ -327,6 +348,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			of_units_that_were_there_before_only_what_comes_counts,
 			open_drm, close_drm),
+		cmocka_unit_test_setup_teardown(
+			a_unit_that_takes_too_long_keeps_no_other_waiting, open_drm,
+			close_drm),
 		cmocka_unit_test_setup_teardown(
 			a_unit_that_has_left_the_table_is_not_shown, open_drm,
 			close_drm),
