@@ -16,6 +16,7 @@
 #include "lib/cgroup.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/crc32c.h"
 #include "lib/fd_pass.h"
 #include "lib/records/record.h"
 #include "opener/drm_files.h"
@@ -39,28 +40,38 @@ static int copy_drm_and_unit(int process, struct profile_reply *a, struct err *e
 	return rc < 0 ? rc : steal_fd(&fd);
 }
 
+/* PROFILE_REQUEST's uid: whose trouble the files of a process are */
+static uint32_t tell_user(uint32_t uid, const char *unit)
+{
+	size_t len = strlen(unit);
+
+	return !len || cgroup_step_len(unit, len)
+		       ? uid
+		       : PROFILE_UID_OF_UNIT |
+				 crc32c(crc32c(0, unit, len), &uid, sizeof(uid));
+}
+
 static int do_request(const struct profile_worker *w, const struct profile_request *r,
 		      struct profile_reply *a, struct err *err)
 {
 	auto_close int process = profile_open_process(w->procfd, r->pid, err);
-	char unit[RECORD_CGROUP_MAX];
+	char unit[RECORD_CGROUP_MAX] = "";
 
 	int rc = process < 0 || w->any_process ? process
 					       : profile_find_unit(process, unit, err);
 	if (rc < 0)
 		return rc;
-	if (r->kind == PROFILE_REQUEST_MAPS) {
-		a->uid = profile_user(process);
+	uint32_t uid = profile_user(process);
+	a->uid = tell_user(uid, unit);
+	if (r->kind == PROFILE_REQUEST_MAPS)
 		return profile_copy_maps(process, err);
-	}
 	if (r->kind == PROFILE_REQUEST_DRM)
 		return copy_drm_and_unit(process, a, err);
 	if (r->kind == PROFILE_REQUEST_MEMORY)
 		return profile_memory_copy(process, r->start, r->end, err);
-	a->uid = profile_user(process);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP
-			? profile_open_perf_map(process, a->uid, err)
+			? profile_open_perf_map(process, uid, err)
 			: profile_open_file(process, r->start, r->end, &a->file, err);
 	if (fd < 0)
 		return fd;

@@ -23,6 +23,7 @@ struct world {
 	int link;
 	pid_t pid;
 	uint32_t serial;
+	uint32_t uid;                          /* of the last answer */
 	char text[PROFILE_REQUEST_TEXT_BYTES]; /* of the last answer */
 };
 
@@ -89,6 +90,7 @@ static int ask_for_file(struct world *w, struct profile_request r, int *ret_fd,
 	memcpy(w->text, a.text, sizeof(w->text));
 	*ret_fd = count ? fds[0] : -1;
 	*ret_left_out = a.left_out;
+	w->uid = a.uid;
 	return a.rc;
 }
 
@@ -327,6 +329,44 @@ static void of_drm_files_alone_the_text_is_handed_on(void **state)
 	scratch_remove(dir);
 }
 
+#define POD_GROUP(pod)                                                                 \
+	"0::/kubepods/besteffort/pod" pod "1111111-2222-3333-4444-555555555555/abc\n"
+
+/* Whose process 71 is said to be: root's, or nobody's */
+static uint32_t user_in(const char *dir, const char *cgroup, const char *status)
+{
+	struct world w;
+
+	put_text(dir, "71/cgroup", cgroup);
+	put_text(dir, "71/status", status);
+	start_at(&w, dir, false, false);
+	assert_int_equal(ask(&w, (struct profile_request){.kind = PROFILE_REQUEST_MAPS,
+							  .pid = 71}),
+			 0);
+	stop(&w);
+	return w.uid;
+}
+
+static void users_of_a_pod_are_no_others_of_the_same_number(void **state)
+{
+	const char root[] = "Uid:\t0\t0\t0\t0\n", other[] = "Uid:\t7\t7\t7\t7\n";
+	char dir[SCRATCH_PATH];
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	put_text(dir, "71/maps", "");
+	if (geteuid() == 0) {
+		assert_int_equal(user_in(dir, STEP_GROUP, root), 0);
+		assert_int_equal(user_in(dir, STEP_GROUP, other), 7);
+		uint32_t in_pod = user_in(dir, POD_GROUP("1"), root);
+		assert_true(in_pod & PROFILE_UID_OF_UNIT);
+		assert_int_equal(user_in(dir, POD_GROUP("1"), root), in_pod);
+		assert_int_not_equal(user_in(dir, POD_GROUP("1"), other), in_pod);
+		assert_int_not_equal(user_in(dir, POD_GROUP("2"), root), in_pod);
+	}
+	scratch_remove(dir);
+}
+
 static void descriptors_beyond_the_bound_are_told_of(void **state)
 {
 	char dir[SCRATCH_PATH];
@@ -513,6 +553,7 @@ int main(void)
 		cmocka_unit_test(of_many_groups_a_perf_map_is_found),
 		cmocka_unit_test(of_drm_files_alone_the_text_is_handed_on),
 		cmocka_unit_test(descriptors_beyond_the_bound_are_told_of),
+		cmocka_unit_test(users_of_a_pod_are_no_others_of_the_same_number),
 		cmocka_unit_test(a_file_whose_name_is_too_long_leaves_out_itself_alone),
 		cmocka_unit_test(drm_is_told_of_processes_of_units_and_nothing_else_is),
 		cmocka_unit_test(what_is_no_request_at_all_is_passed_over),
