@@ -177,7 +177,7 @@ static uint64_t count_busy_ns(struct client_engine *k, const struct drm_engine *
 	return ns;
 }
 
-static void begin_unit(struct drm_unit *unit)
+static void begin_unit_round(struct drm_unit *unit)
 {
 	for (uint32_t i = 0; i < unit->use_count; i++)
 		unit->uses[i].round_bytes = 0;
@@ -194,7 +194,7 @@ void drm_uses_begin(struct drm_uses *u)
 {
 	u->round++;
 	for (uint32_t i = 0; i < u->unit_room; i++)
-		begin_unit(&u->units[i]);
+		begin_unit_round(&u->units[i]);
 }
 
 void drm_uses_take(struct drm_uses *u, const struct drm_owner *owner,
