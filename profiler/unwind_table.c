@@ -17,14 +17,18 @@
 enum { WORD = 8, ALIGNED = 64, REG_MAX = 31 };
 
 /* The numbers that DWARF has for the frame pointer, the stack pointer and what has the
- * return address */
+ * return address; the rule of an entry of the procedure linkage table, which pushes
+ * nothing on arm64 */
 struct registers {
 	unsigned machine; /* e_machine */
 	int fp, sp, ra;
+	unsigned char plt;
 };
 static const struct registers known_registers[] = {
-	{EM_X86_64, 6, 7, 16},    /* psABI, figure 3.36 */
-	{EM_AARCH64, 29, 31, 30}, /* aadwarf64, 4.1 */
+	/* psABI, figure 3.36 */
+	{EM_X86_64, 6, 7, 16, UNWIND_RULE(UNWIND_CFA_PLT, UNWIND_FP_SAME)},
+	/* aadwarf64, 4.1 */
+	{EM_AARCH64, 29, 31, 30, UNWIND_RULE(UNWIND_CFA_SP, UNWIND_FP_SAME)},
 };
 
 /* ---- rules ----------------------------------------------------------------------- */
@@ -238,7 +242,8 @@ struct frames {
 	const struct registers *registers;
 	Elf_Data *data;
 	const unsigned char *ident;
-	GElf_Addr address; /* of data in the program */
+	GElf_Addr address;      /* of data in the program */
+	GElf_Addr plt, plt_end; /* the procedure linkage table; 0: none */
 	Dwarf_Addr *starts;
 	size_t count, room;
 	Dwarf_Off cie; /* that was looked at last, and how its addresses are written */
@@ -265,6 +270,24 @@ static Elf_Data *find_by_header(Elf *elf, GElf_Addr *ret_address)
 	return elf_file_bytes(elf, *ret_address, UINT64_MAX, ELF_T_BYTE);
 }
 
+static void take_section(Elf_Scn *section, const char *name, const GElf_Shdr *head,
+			 struct frames *f)
+{
+	bool is_code = (head->sh_flags & SHF_EXECINSTR) && head->sh_addr < UINT32_MAX &&
+		       head->sh_size < UINT32_MAX;
+
+	if (head->sh_type == SHT_NOBITS)
+		return;
+	if (is_code && (strcmp(name, ".plt") == 0 || strcmp(name, ".iplt") == 0)) {
+		f->plt = head->sh_addr;
+		f->plt_end = head->sh_addr + head->sh_size;
+	}
+	if (!f->data && strcmp(name, ".eh_frame") == 0) {
+		f->data = elf_rawdata(section, NULL);
+		f->address = head->sh_addr;
+	}
+}
+
 static int find_eh_frame(Elf *elf, struct frames *ret, struct err *err)
 {
 	size_t names = 0;
@@ -277,14 +300,10 @@ static int find_eh_frame(Elf *elf, struct frames *ret, struct err *err)
 		const char *name = gelf_getshdr(section, &head)
 					   ? elf_strptr(elf, names, head.sh_name)
 					   : NULL;
-		if (!name || strcmp(name, ".eh_frame") != 0 ||
-		    head.sh_type == SHT_NOBITS)
-			continue;
-		ret->data = elf_rawdata(section, NULL);
-		ret->address = head.sh_addr;
-		break;
+		if (name)
+			take_section(section, name, &head, ret);
 	}
-	if (!section)
+	if (!ret->data)
 		ret->data = find_by_header(elf, &ret->address);
 	ret->ident = (const unsigned char *)elf_getident(elf, NULL);
 	ret->cie = (Dwarf_Off)-1;
@@ -374,6 +393,25 @@ static int list_starts(struct frames *f)
 	return rc;
 }
 
+/* What lies between functions: alignment; code that nobody describes; or the procedure
+ * linkage table, which GNU ld describes in dynamic files of x86-64 alone, though memcpy
+ * and its like are called through it in a static one, too. */
+static int add_gap(struct unwind_table *t, size_t most, const struct frames *f,
+		   Dwarf_Addr from, Dwarf_Addr to)
+{
+	struct unwind_row none = {.pc = (uint32_t)from};
+	struct unwind_row plt = {.pc = (uint32_t)f->plt, .rule = f->registers->plt};
+	int rc = 0;
+
+	if (t->count && (to < from || to - from >= ALIGNED))
+		rc = add_row(t, most, &none);
+	if (rc < 0 || !f->plt_end || f->plt < from || f->plt_end > to)
+		return rc;
+	rc = add_row(t, most, &plt);
+	none.pc = (uint32_t)f->plt_end;
+	return rc < 0 || f->plt_end == to ? rc : add_row(t, most, &none);
+}
+
 static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 			 struct frames *f, struct err *err)
 {
@@ -387,12 +425,15 @@ static int add_functions(struct unwind_table *t, size_t most, Elf *elf,
 		Dwarf_Addr next = i + 1 < f->count ? f->starts[i + 1] : UINT32_MAX;
 		if (f->starts[i] < pc)
 			continue; /* described twice */
+		if (i == 0)
+			rc = add_gap(t, most, f, 0, f->starts[0]);
+		if (rc < 0)
+			break;
 		pc = f->starts[i];
 		rc = add_function(t, most, cfi, f->registers, next, &pc);
 		t->frames++;
-		/* the gap is code that nobody describes, if it is no alignment */
-		if (rc == 0 && (next < pc || next - pc >= ALIGNED))
-			rc = add_row(t, most, &(struct unwind_row){.pc = (uint32_t)pc});
+		if (rc == 0)
+			rc = add_gap(t, most, f, pc, next);
 	}
 	(void)dwarf_cfi_end(cfi);
 	if (rc == -E2BIG)

@@ -42,6 +42,11 @@ same() { # what file least [arm64]
 	is "$1: every row of readelf's is ours" "$(sed 1d <<<"$got")" ""
 	ok "$1: there are rows ($(head -n 1 <<<"$got"))" test "$(head -n 1 <<<"$got")" -ge "$3"
 }
+linkage() { # what file rule: entries of its procedure linkage table have it, which no .eh_frame says
+	local at
+	at=$(readelf -SW "$2" | sed -n 's/^.* \.plt *PROGBITS *0*\([0-9a-f]*\) .*/\1/p')
+	like "$1: its procedure linkage table has rows" "$("$BUILD/unwind_rows" "$2" | grep "^$at ")" "^$at $3\$"
+}
 built() { # name compiler arguments...
 	local name=$1
 	shift
@@ -52,6 +57,7 @@ built plain gcc -O3 -fomit-frame-pointer
 built realigned gcc -O3 -mavx2 -fomit-frame-pointer
 built "with frame pointers" gcc -O0 -fno-omit-frame-pointer
 built static gcc -O3 -fomit-frame-pointer -static
+linkage static "$SCRATCH/static" "plt same"
 built clang clang -O3 -mavx2 -fomit-frame-pointer
 same "this shell" "$(readlink -f /proc/$$/exe)" 1000
 libc=$(awk '$2 ~ /x/ && /\/libc\.so\.6$/ { print $6; exit }' /proc/$$/maps)
@@ -63,6 +69,7 @@ if command -v aarch64-linux-gnu-gcc >/dev/null; then
 		"clang --target=aarch64-linux-gnu $signed"; do
 		$how -O3 -o "$SCRATCH/arm64" "$SCRATCH/a.c" -lm 2>"$SCRATCH/cc" || { skip "$how" "$(head -n 1 "$SCRATCH/cc")"; continue; }
 		same "$how" "$SCRATCH/arm64" 15 arm64
+		linkage "$how" "$SCRATCH/arm64" "sp[+]0 same"
 	done
 else
 	skip "arm64" "gcc-aarch64-linux-gnu is not installed"
