@@ -52,24 +52,21 @@ static bool is_memory_told(const struct told_memory *t, const char *pdev)
 	return false;
 }
 
-/* The device's place among those that the unit was given; GPUS_NONE: it was not.
- * -EAGAIN: that is not known yet. */
-static int index_in_unit(const struct env *env, const struct unit *unit,
-			 const char *pdev, uint32_t *ret)
+/* The device's place among those that the unit was given; GPUS_NONE: it was not, or
+ * slurmd has not told yet what it was given. */
+static uint32_t index_in_unit(const struct env *env, const struct unit *unit,
+			      const char *pdev)
 {
 	struct gpu_use use[GPUS_MAX];
 	bool is_given = unit->manager != MANAGER_LIBVIRT && unit->gpus[0];
 	int n = is_given ? gpu_maps_of(env->gpu_maps, unit, true, use, GPUS_MAX, NULL)
 			 : 0;
 
-	*ret = GPUS_NONE;
-	if (n == -EAGAIN)
-		return n;
-	for (int i = 0; i < n && *ret == GPUS_NONE; i++) {
+	for (int i = 0; i < n; i++) {
 		if (strcmp(use[i].gpu->uuid, pdev) == 0)
-			*ret = use[i].gpu->index;
+			return use[i].gpu->index;
 	}
-	return 0;
+	return GPUS_NONE;
 }
 
 static void put_drm_use(const struct env *env, const struct told_memory *told,
@@ -81,11 +78,9 @@ static void put_drm_use(const struct env *env, const struct told_memory *told,
 		"Time for which engines of the device worked for the unit, of several "
 		"of a kind together (DRM fdinfo)"};
 	struct unit_gpu_labels l;
-	uint32_t index;
 
-	if (index_in_unit(env, unit, use->pdev, &index) < 0)
-		return;
-	unit_gpu_labels(&l, env, unit, index, use->pdev, GPUS_NONE);
+	unit_gpu_labels(&l, env, unit, index_in_unit(env, unit, use->pdev), use->pdev,
+			GPUS_NONE);
 	if (use->has_memory && !is_memory_told(told, use->pdev)) {
 		prom_family(out, &unit_gpu_memory_used);
 		prom_put_u64(out, l.label, UNIT_GPU_LABELS, use->memory_bytes);

@@ -234,7 +234,7 @@ static void a_device_has_the_index_that_slurm_gave_it_with(void **state)
 	record_set(&r, r.gpus, sizeof(r.gpus), "1");
 	r.flags |= RECORD_GPUS_TRUSTED;
 	tell_record(&r);
-	collect_until("0000:03:00.0");
+	collect_until("uuid=\"8\",index=\"1\"");
 	gpu_maps_free(n.env.gpu_maps);
 	assert_non_null(strstr(n.text.data,
 			       "uuid=\"8\",index=\"1\",hindex=\"host/gpu-1\",gpuuuid="
@@ -244,6 +244,26 @@ static void a_device_has_the_index_that_slurm_gave_it_with(void **state)
 			       "\"0000:03:00.0\",gpuiid=\"\"}"));
 	assert_non_null(strstr(n.text.data, "uuid=\"8\",index=\"\",hindex=\"\",gpuuuid="
 					    "\"0000:00:02.0\",engine=\"render\"}"));
+}
+
+/* Each minute slurmd is asked again. */
+static void without_slurmd_what_a_device_did_is_shown_at_each_scrape(void **state)
+{
+	char none[] = "", slurmd[] = "/nonexistent/slurmd";
+	struct record r;
+	(void)state;
+
+	n.options.slurmd_path = slurmd;
+	n.options.gpu_order_map = none;
+	n.env.gpu_maps = gpu_maps_new(&n.env);
+	start_of_step(&r, "8", 0, 101 * NSEC_PER_SEC);
+	record_set(&r, r.gpus, sizeof(r.gpus), "1");
+	r.flags |= RECORD_GPUS_TRUSTED;
+	tell_record(&r);
+	collect_until("uuid=\"8\",index=\"\"");
+	assert_int_equal(node_collect(&n, c), 0);
+	assert_non_null(strstr(n.text.data, "uuid=\"8\",index=\"\""));
+	gpu_maps_free(n.env.gpu_maps);
 }
 
 /* A process is in the list of a step, and has left it, or ended and lent its number to
@@ -357,6 +377,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_device_has_the_index_that_slurm_gave_it_with, open_own_drm,
 			close_own_drm),
+		cmocka_unit_test_setup_teardown(
+			without_slurmd_what_a_device_did_is_shown_at_each_scrape,
+			open_drm, close_drm),
 		cmocka_unit_test_setup_teardown(
 			what_a_process_of_another_unit_has_is_not_booked, open_own_drm,
 			close_own_drm),
