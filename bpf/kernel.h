@@ -232,6 +232,9 @@ struct sched_entity {
 
 struct thread_struct {
 	unsigned long fsbase; /* x86 */
+	struct {
+		unsigned long tp_value;
+	} uw; /* arm64 */
 };
 
 struct task_struct {
@@ -256,8 +259,9 @@ struct pt_regs {
 #define REGS_SP sp
 #define REGS_FP bp
 #define REGS_LR bp /* there is none, and nothing uses it */
-/* What pthread_self() is */
-#define TASK_THREAD_SELF(task) BPF_CORE_READ(task, thread.fsbase)
+/* The thread pointer, and by how much pthread_self() may be below it */
+#define TASK_THREAD_POINTER(task) BPF_CORE_READ(task, thread.fsbase)
+#define THREAD_SELF_BELOW 0
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
@@ -269,8 +273,10 @@ struct pt_regs {
 #define REGS_SP sp
 #define REGS_FP regs[29]
 #define REGS_LR regs[30]
-/* How far from the thread pointer it is depends on the C library's release */
-#define TASK_THREAD_SELF(task) 0ull
+/* By the size of struct pthread, which each C library and release has its own of (1856
+ * bytes in glibc 2.36): threads are further apart, each on a stack of its own */
+#define TASK_THREAD_POINTER(task) BPF_CORE_READ(task, thread.uw.tp_value)
+#define THREAD_SELF_BELOW 4096
 #endif
 
 struct in6_addr {

@@ -402,9 +402,9 @@ static __always_inline void walk_program(struct profile_first *f,
 	bpf_loop(SAMPLE_FRAMES_MAX, walk_frame, &w, 0);
 	s->frames = (__u8)w.depth;
 	s->end = (__u8)w.end;
-	__u64 self = TASK_THREAD_SELF(task);
-	if (w.python && self)
-		(void)walk_python(s, w.python, w.python_base, self);
+	__u64 pointer = TASK_THREAD_POINTER(task);
+	if (w.python && pointer)
+		(void)walk_python(s, w.python, w.python_base, pointer);
 }
 
 /* The first section, since a kernel that refuses one of them refuses this: before it

@@ -3,9 +3,10 @@
 #define CEEMS_BPF_PYTHON_H
 
 /* Frames of CPython (struct profile_python). A thread is found in the interpreter's
- * list by its pthread_self(), which is where its thread-local memory is, as pystate.c
- * fills PyThreadState.thread_id. What a code object is called is copied when it is seen
- * first: a moment later it may be gone, with its process. */
+ * list by its pthread_self(), which is where its thread-local memory is or just below
+ * (THREAD_SELF_BELOW), as pystate.c fills PyThreadState.thread_id. What a code object
+ * is called is copied when it is seen first: a moment later it may be gone, with its
+ * process. */
 
 #define PYTHON_THREADS_MAX 256
 #define PYTHON_ADDRESS 0x0000fffffffffff0ull
@@ -29,8 +30,8 @@ PERCPU_ARRAY_MAP(python_scratch, struct python_code);
 struct python_walk {
 	struct profile_sample *sample;
 	const struct profile_python *python;
-	__u64 at; /* thread, then frame */
-	__u64 self;
+	__u64 at;      /* thread, then frame */
+	__u64 pointer; /* of the thread */
 	__u32 first, count, generation, found;
 };
 
@@ -148,7 +149,7 @@ static long look_at_python_thread(__u32 i, void *arg)
 
 	if (!w->at || !read_user(&self, sizeof(self), w->at + w->python->thread_id))
 		return 1;
-	if (self == w->self) {
+	if (w->pointer - self <= THREAD_SELF_BELOW) {
 		w->found = 1;
 		return 1;
 	}
@@ -160,16 +161,16 @@ static long look_at_python_thread(__u32 i, void *arg)
 /* Appends the frames of the thread's Python, innermost first; base: of the mapping that
  * its interpreter is in. */
 static __noinline int walk_python(struct profile_sample *s, __u32 python, __u64 base,
-				  __u64 self)
+				  __u64 pointer)
 {
 	__u32 index = python - 1;
 	struct profile_control *c = get_control();
-	struct python_walk w = {.sample = s, .self = self};
+	struct python_walk w = {.sample = s, .pointer = pointer};
 
 	if (!s || !c)
 		return 0;
 	w.python = bpf_map_lookup_elem(&pythons, &index);
-	if (!w.python || !self)
+	if (!w.python || !pointer)
 		return 0;
 	const struct profile_python *p = w.python;
 	w.first = s->kernel_frames + s->frames;
