@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What programs do to their profile: recursion 100000 deep, files that are deleted or replaced as they run,
-# a home that is closed to others, processes that come and go by the thousand.
+# a home that is closed to others, private mounts, another root, processes that come and go by the thousand.
 . "$(dirname "$0")/../tap.sh"
 [ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 have_root || skip_all "not root"
@@ -22,7 +22,9 @@ OWN double NAME(leaf)(double x) { for (int i = 0; i < 100000; i++) x += sqrt(x +
 OWN double NAME(down)(int n) { volatile double r = n ? NAME(down)(n - 1) : 0; if (!n) for (;;) r = NAME(leaf)(r); return r + 1; }
 int main(int argc, char **argv) { sink = NAME(down)(argc > 1 ? atoi(argv[1]) : 3); return 0; }
 C
-build() { gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-cp "-DNAME(x)=$1_##x" -o "$2" "$SCRATCH/a.c" -lm; }
+build() { # names file [options]
+	gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-cp "-DNAME(x)=$1_##x" -o "$2" "${@:3}" "$SCRATCH/a.c" -lm
+}
 run_in_group() { # program...
 	(ulimit -s unlimited; echo $BASHPID >"$group/cgroup.procs" && exec "$@") </dev/null >/dev/null 2>&1 &
 	program=$!
@@ -71,6 +73,22 @@ run_in_group "$SCRATCH/home/program"
 profile 2s
 end_program
 like "a program in a home that is closed to others has its names" "$(cat "$SCRATCH/stacks")" 'main;(first_down;)+first_leaf [0-9]'
+
+# file systems that its namespace alone has, over a folder where another program has that name, and a root of its own
+mkdir "$SCRATCH/private"
+cp "$SCRATCH/second" "$SCRATCH/private/program"
+build first "$SCRATCH/static" -static
+for how in 'in a private mount:"$1/program"' 'that has another root:chroot "$1" /program'; do
+	(echo $BASHPID >"$group/cgroup.procs" && exec unshare -m bash -c \
+		'mount -t tmpfs none "$1" && cp "$2" "$1/program" && exec '"${how#*:}" - "$SCRATCH/private" "$SCRATCH/static") </dev/null >/dev/null 2>&1 &
+	program=$!
+	started $program
+	wait_for 20 grep -qx program "/proc/$program/comm"
+	profile 2s
+	end_program
+	like "a program ${how%%:*} has its names" "$(cat "$SCRATCH/stacks")" '_start;.*main;(first_down;)+first_leaf [0-9]'
+	is "a program ${how%%:*} has none of the one that lies there for others" "$(grep -c second_ "$SCRATCH/stacks")" 0
+done
 
 cp "$SCRATCH/first" "$SCRATCH/cut"
 run_in_group "$SCRATCH/cut"
