@@ -89,7 +89,7 @@ rm -f /etc/ceems/ceemsd.d/50-setup.yaml.new
 echo 'unit.min-export: 5s' >/etc/ceems/ceemsd.d/60-site.yaml
 mkdir -p /var/lib/ceems/aggregator && echo 15 >/var/lib/ceems/aggregator/PG_VERSION
 mkdir -p /var/cache/ceems/debug # as a service makes it
-apt-get -qq -y purge 'ceems*' >log 2>&1; say purge "$?"
+apt-get -qq -y purge 'ceems*' >log 2>&1; say purge "$? $(getent passwd ceems ceems-aggregator ceems-lb ceems-redfish | wc -l)"
 say database "$(cat /var/lib/ceems/aggregator/PG_VERSION)"
 say left "$(find written -regextype posix-extended -regex 'written/(tmp|var/(cache|log|lib/(dpkg|apt|systemd)))' -prune -o -name '*ceems*' ! -type c -printf '/%P\n' | sort | paste -sd' ')"
 END
@@ -118,7 +118,7 @@ is "nor by a full-upgrade from a repository that has no plugins for it: apt stop
 is "else it takes the plugins of the old one away" "$(said newer)" 0
 is "and their links, but nothing else" "$(said newer.gone)" "installed  0"
 is "a plugin of the wrong Slurm is refused by apt, which names the release" "$(said wrong)" "100 1"
-is "a purge succeeds" "$(said purge)" 0
+is "a purge succeeds, and no account goes with it" "$(said purge)" "0 4"
 is "and leaves nothing but the aggregator's database" "$(said left) $(said database)" "/var/lib/ceems 15"
 [ ! -s "$SCRATCH/errors" ] || sed 's/^/# /' "$SCRATCH/errors"
 tap_done
