@@ -11,10 +11,12 @@ demo_units_begin() { # KIND PROGRAM-OF-ITS-OWN...
 	test_cleanup() { "$demo" stop; }
 	ok "it starts, and its rows are complete" eval '"$demo" start >"$SCRATCH/page" 2>&1'
 	sed 's/^/# /' "$SCRATCH/page"
-	demo_dir=$(. "$BUILD/demo-$1/demo.env" && echo "$CEEMS_DEMO_DIR")
+	demo_env=$BUILD/demo-$1/demo.env
+	demo_dir=$(. "$demo_env" && echo "$CEEMS_DEMO_DIR")
+	like "its page has what an owner sees, by cacct" "$(sed -n '/^What daemon sees/,/^$/p' "$SCRATCH/page")" '(VM|Pod)Name.*EnergyWh.*daemon.*1 (VM|pod) '
 }
 demo_rows() { sed -n '3,/^$/p' "$SCRATCH/page" | grep .; }                            # of Prometheus
-demo_of() { sed -n "/^What $1 sees/,/^\$/p" "$SCRATCH/page" | grep -E '^[0-9a-f-]{36}\|'; } # USER: rows of cacct
+demo_of() { (. "$demo_env" && as "$1" cacct -n -P "${@:2}"); }                        # USER OPTION...: rows of cacct
 demo_units_end() { # PATH: what find says of control groups of its units
 	ok "it stops" "$demo" stop
 	is "and leaves no process" "$(grep -lsF -f <(echo "${demo_dir:-none}/") /proc/[0-9]*/cmdline | wc -l)" 0

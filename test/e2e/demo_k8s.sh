@@ -10,7 +10,7 @@ demo_units_begin k8s ceems-k8s ceems_k8s_admission_controller
 pod() { demo_rows | sed -n "$1s/ .*//p"; }
 is "Prometheus has both pods, with the CPUs that they request" "$(demo_rows | awk '{ print $2 }' | tr '\n' ' ')" "0.1 0.2 "
 is "with CPU time and memory" "$(demo_rows | awk '!($3 > 0 && $4 > 0)')" ""
-is "the first owner sees one row, not the annotation's" "$(demo_of daemon)" "$(pod 1)|pod-of-daemon|daemon|physics|RUNNING|1"
-is "the second sees the other" "$(demo_of games)" "$(pod 2)|pod-of-games|games|chemistry|RUNNING|1"
+is "the first owner sees one row, not the annotation's" "$(demo_of daemon --manager=k8s -o PodUID,PodName,User,Namespace,State)" "$(pod 1)|pod-of-daemon|daemon|physics|RUNNING"
+is "the second sees the other" "$(demo_of games --manager=k8s -o PodUID,PodName,User,Namespace,State)" "$(pod 2)|pod-of-games|games|chemistry|RUNNING"
 demo_units_end "*/${demo_dir##*/}*"
 tap_done

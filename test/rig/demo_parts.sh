@@ -98,6 +98,7 @@ demo_stay() { # further lines of demo.env...
 		echo "PROMETHEUS_URL=http://127.0.0.1:$prometheus_port"
 		echo "export CEEMS_API_URL=http://127.0.0.1:$api_port CEEMS_MUNGE_SOCKET=$dir/munge/socket"
 		printf '%s\n' "$@"
+		echo 'as() { (cd / && ${DEMO_IN:-} setpriv --reuid "$1" --regid "$1" --clear-groups env HOME=/ PATH="$CEEMS_DEMO_DIR/programs:$PATH" "${@:2}"); }'
 	} >"$dir/env.new"
 	mv "$dir/env.new" "$dir/env"
 	while :; do sleep 3600; done
@@ -107,18 +108,18 @@ demo_stay() { # further lines of demo.env...
 ask() { # PromQL: its one value
 	"${demo_in[@]}" curl -sfG -m 20 --data-urlencode "query=$1" "$PROMETHEUS_URL/api/v1/query" | jq -r '.data.result[0].value[1] // empty'
 }
-sees() { # USER: rows of cacct
-	(cd / && "${demo_in[@]}" setpriv --reuid "$1" --regid "$1" --clear-groups env HOME=/ "$dir/programs/cacct" -n -P \
-		-o JobIDRaw,JobName,User,Account,State,AllocCPUS 2>/dev/null)
-}
 is_complete() {
 	local i=0 u
 	for u in $(names); do
 		[ -n "$(ask "ceems_compute_unit_cpu_user_seconds_total{uuid=\"$u\"} > 0")" ] || return 1
-		[[ $(sees "${users[i]}" | grep "^$u|") == *"|${users[i]}|"* ]] || return 1
+		[[ $(as "${users[i]}" cacct --manager=$manager -n -P -o JobIDRaw,User 2>/dev/null) == *"$u|${users[i]}"* ]] || return 1
 		i=$((i + 1))
 	done
 	[ $i = ${#users[@]} ]
+}
+has_energy() { # which comes with the next report
+	local u
+	for u in "${users[@]}"; do as "$u" cacct --manager=$manager -n -P -o EnergyWh 2>/dev/null | grep -q '[0-9]' || return 1; done
 }
 page() { # HEADING
 	local u
@@ -132,8 +133,8 @@ page() { # HEADING
 	done
 	for u in "${users[@]}"; do
 		echo
-		echo "What $u sees with cacct (JobIDRaw|JobName|User|Account|State|AllocCPUS):"
-		sees "$u"
+		echo "What $u sees: as $u cacct --manager=$manager"
+		as "$u" cacct --manager=$manager
 	done
 }
 demo_start() { # HEADING [option of unshare]
@@ -152,10 +153,17 @@ demo_start() { # HEADING [option of unshare]
 	mkdir -p "$out" && ln -sf "$dir/env" "$out/demo.env"
 	[ -z "${2:-}" ] || demo_in=(nsenter -t "$(cat "$dir/pid")" -n)
 	for ((i = 0; i < 600; i++)); do is_complete && break; sleep 0.2; done
+	for ((i = 0; i < 100; i++)); do has_energy && break; sleep 0.2; done
 	page "$1"
 	is_complete || die "the rows are not complete (logs: $dir/log)"
-	echo
-	echo "It stays up: . $out/demo.env; make demo-$demo-stop ends it."
+	cat <<-END
+
+		It stays up, and has more to see after:  . $out/demo.env
+		Prometheus  $([ -z "${2:-}" ] || echo '$DEMO_IN ')curl -sG \$PROMETHEUS_URL/api/v1/query --data-urlencode query=ceems_compute_unit_cpus
+		ceemsd      $([ -z "${2:-}" ] || echo '$DEMO_IN ')curl -s \$CEEMSD_URL/metrics
+		cacct       as ${users[0]} cacct report UUID; as ${users[1]} cacct usage --manager=$manager
+		end it      make demo-$demo-stop
+	END
 }
 demo_main() { # COMMAND WHY-ROOT
 	case $1 in
