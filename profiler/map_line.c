@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/parse.h"
+
 static const struct module_key vdso_key = {.device = UINT64_MAX, .inode = 1};
 
 bool map_line_is_vdso(const struct map_line *l)
@@ -20,6 +22,8 @@ static bool take_number(char **at, int base, char end, uint64_t *ret)
 {
 	char *behind = *at;
 
+	if (parse_hex_digit(**at) < 0) /* no sign, no blank */
+		return false;
 	*ret = strtoull(*at, &behind, base);
 	if (behind == *at || *behind != end)
 		return false;
@@ -29,7 +33,7 @@ static bool take_number(char **at, int base, char end, uint64_t *ret)
 
 bool map_line_parse(char *line, struct map_line *ret)
 {
-	enum { RIGHTS = 5 }; /* "r-xp " */
+	enum { RIGHTS = 5, DEVICE_BITS = 20 }; /* "r-xp "; of major and minor */
 	uint64_t major, minor;
 	char *at = line;
 
@@ -43,7 +47,8 @@ bool map_line_parse(char *line, struct map_line *ret)
 	at += RIGHTS;
 	if (!take_number(&at, 16, ' ', &ret->offset) ||
 	    !take_number(&at, 16, ':', &major) || !take_number(&at, 16, ' ', &minor) ||
-	    !take_number(&at, 10, ' ', &ret->key.inode))
+	    !take_number(&at, 10, ' ', &ret->key.inode) ||
+	    (major | minor) >> DEVICE_BITS)
 		return false;
 	ret->key.device = major << 32 | minor;
 	ret->path = at + strspn(at, " ");

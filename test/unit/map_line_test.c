@@ -39,6 +39,9 @@ static void what_has_a_slash_is_not_yet_a_file(void **state)
 	assert_false(parse("10000-12000 r-xp 00000000 00:31\n", &l));
 	assert_false(parse("12000-10000 r-xp 00000000 00:31 7    /a\n", &l));
 	assert_false(parse("\n", &l));
+	assert_false(parse("10000-12000 r-xp 00000000 00:-1 7    /a\n", &l));
+	assert_false(
+		parse("10000-12000 r-xp 00000000 ffffffff:ffffffff 1    /a\n", &l));
 }
 
 int main(void)
