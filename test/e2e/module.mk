@@ -125,6 +125,7 @@ CHECKS_MORE += test/e2e/slurm_perf.sh
 CHECKS_MORE += test/e2e/slurm_profile.sh
 CHECKS_MORE += test/e2e/profiler_blocked.sh
 CHECKS_MORE += test/e2e/profiler_odd.sh
+CHECKS_MORE += test/e2e/profiler_refused.sh
 CHECKS += test/e2e/slurm_counts.sh
 CHECKS_MORE += test/e2e/slurm_gpu_lost.sh
 CHECKS_MORE += test/e2e/slurm_gpu_shards.sh
