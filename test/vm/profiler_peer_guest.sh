@@ -35,7 +35,7 @@ pss_kib() { for p in $(cat "$own/cgroup.procs"); do sed -n 's/^Pss: *\([0-9]*\).
 rss_kib() { sed -n 's/^VmRSS:\s*\([0-9]*\).*/\1/p' "/proc/$(pgrep -o -x "$1")/status"; }
 pushed() { grep -c '"service_name": "1"' "$work/log.$kind"; }
 await() { # pushes of job 1
-	local end=$((SECONDS + interval * (intervals + 5)))
+	local end=$((SECONDS + interval * (intervals + 5) + 30))
 	while [ $SECONDS -lt $end ] && kill -0 $it 2>/dev/null; do
 		[ "$(pushed)" -lt "$1" ] || return 0
 		sleep 0.1
