@@ -578,7 +578,7 @@ bool step_groups_exported(const struct env *env, uint32_t unit)
 	};
 	const struct unit *u = units_get(env->units, unit);
 
-	return units_exported(env->units, unit, env->boottime_ns(), &policy) &&
+	return u && units_exported(env->units, unit, env->boottime_ns(), &policy) &&
 	       units_find_newest(env->units, u->manager, u->node, u->id) == unit;
 }
 
