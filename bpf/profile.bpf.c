@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples of what units run: at each tick of a CPU's clock the stack of the program
- * that it is in, followed by the rows that profiler/unwind_table.c made of its files'
- * call frame information, since what compilers optimise has no frame pointers. Nothing
- * is loaded while no unit asks. */
+ * that it is in, followed by the rows that profiler/files/unwind_table.c made of its
+ * files' call frame information, since what compilers optimise has no frame pointers.
+ * Nothing is loaded while no unit asks. */
 #include "bpf/task_group.h"
 
 #include <bpf/bpf_tracing.h>

@@ -7,7 +7,7 @@
 
 #include "lib/log.h"
 #include "lib/records/debug_file.h"
-#include "profiler/reader_message.h"
+#include "profiler/files/reader_message.h"
 
 /* Which separate debug files are missing of the files in stacks, and which came: it
  * tells ceems-courier, by a spool in the folder to which that one brings them

@@ -3,8 +3,8 @@
 #define CEEMS_PROFILER_JIT_MAPS_H
 
 #include "profiler/door.h"
+#include "profiler/files/reader.h"
 #include "profiler/name_generations.h"
-#include "profiler/reader.h"
 
 /* Code that processes have made themselves, by their /tmp/perf-PID.map (perf_map.h).
  * Its names are looked up as samples come: code may move. One thread. */

@@ -10,11 +10,11 @@
 #include "lib/records/profile_request.h"
 #include "lib/records/profile_sample.h"
 #include "profiler/debug_files.h"
+#include "profiler/files/reader.h"
 #include "profiler/jit_maps.h"
 #include "profiler/kernel_names.h"
 #include "profiler/name_cache.h"
 #include "profiler/python_codes.h"
-#include "profiler/reader.h"
 #include "profiler/unwind_row.h"
 
 /* The files whose code has been seen, each once, and their rows in one array that the

@@ -2,8 +2,8 @@
 #ifndef CEEMS_PROFILER_NAME_CACHE_H
 #define CEEMS_PROFILER_NAME_CACHE_H
 
+#include "profiler/files/reader_message.h"
 #include "profiler/frame_names.h"
-#include "profiler/reader_message.h"
 
 /* What has been asked of the children that read files, for as long as there is room:
  * addresses come again and again. */

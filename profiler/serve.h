@@ -6,8 +6,8 @@
 
 #include "lib/conf/program.h"
 #include "lib/records/profile_request.h"
+#include "profiler/files/reader.h"
 #include "profiler/options.h"
-#include "profiler/reader.h"
 
 /* As ceemsd's child: samples the steps that it tells of, until it is gone. */
 enum program_status serve_daemon(const struct options *o, struct reader *reader);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "profiler/file_names.h"
+#include "profiler/files/file_names.h"
 
 int main(int argc, char *argv[])
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "profiler/unwind_table.h"
+#include "profiler/files/unwind_table.h"
 
 static inline bool unwind_read(void *memory, unsigned long long at,
 			       unsigned long long *ret)

@@ -9,7 +9,7 @@ plugins_link='lib lib/records lib/plugin' # libbase_pic.a is made of these
 most=40                                   # .c files in one folder
 
 make -s --no-print-directory registered >"$SCRATCH/registered" || { ok "make registered works" false; tap_done; }
-mapfile -t files < <(find lib acct_gather jobcomp daemon courier spank lb cli aggregator opener redfish_proxy -name '*.[ch]' | sort)
+mapfile -t files < <(find lib acct_gather jobcomp daemon courier spank lb cli aggregator opener profiler gpu redfish_proxy -name '*.[ch]' | sort)
 ok "there are files to look at" [ "${#files[@]}" -gt 100 ]
 
 # wrong FILE...: "file includes header: why" of each include that is not allowed

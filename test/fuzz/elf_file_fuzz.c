@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "lib/buf.h"
-#include "profiler/elf_file.h"
-#include "profiler/file_names.h"
+#include "profiler/files/elf_file.h"
+#include "profiler/files/file_names.h"
+#include "profiler/files/python_layout.h"
+#include "profiler/files/unwind_table.h"
 #include "profiler/python_codes.h"
-#include "profiler/python_layout.h"
-#include "profiler/unwind_table.h"
 
 #define MOST 4096
 

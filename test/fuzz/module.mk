@@ -10,10 +10,10 @@ FUZZERS += slurmconf
 slurmconf_fuzz_SRCS := lib/slurmconf.c lib/buf.c lib/err.c lib/fs.c lib/parse.c
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
 FUZZERS += elf_file
-elf_file_fuzz_SRCS := profiler/dynamic_symbols.c profiler/elf_file.c profiler/file_names.c profiler/go_names.c profiler/inlined.c profiler/python_codes.c profiler/python_layout.c profiler/frame_names.c profiler/name_generations.c profiler/readable_name.c profiler/symbols.c profiler/unwind_table.c lib/records/debug_file.c lib/buf.c lib/err.c lib/siphash.c
+elf_file_fuzz_SRCS := profiler/files/dynamic_symbols.c profiler/files/elf_file.c profiler/files/file_names.c profiler/files/go_names.c profiler/files/inlined.c profiler/python_codes.c profiler/files/python_layout.c profiler/frame_names.c profiler/name_generations.c profiler/files/readable_name.c profiler/symbols.c profiler/files/unwind_table.c lib/records/debug_file.c lib/buf.c lib/err.c lib/siphash.c
 elf_file_fuzz_PKGS := libdw libelf
 FUZZERS += perf_map
-perf_map_fuzz_SRCS := profiler/perf_map.c lib/buf.c lib/err.c
+perf_map_fuzz_SRCS := profiler/files/perf_map.c lib/buf.c lib/err.c
 endif
 FUZZERS += elfsym
 elfsym_fuzz_SRCS := cli/tool/elfsym.c lib/buf.c lib/err.c lib/fs.c lib/parse.c

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The C library as it is, beside a copy without sections. */
-#include "profiler/dynamic_symbols.h"
+#include "profiler/files/dynamic_symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -13,7 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/fs.h"
-#include "profiler/unwind_table.h"
+#include "profiler/files/unwind_table.h"
 #include "test/unit/unit.h"
 
 #define MOST (1u << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* This program has what the profiler looks for in a CPython: _PyRuntime and its
  * version. A copy of it, changed, is another one. */
-#include "profiler/python_layout.h"
+#include "profiler/files/python_layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files that are no good, read by children that may be lost (reader_test.c). */
-#include "profiler/reader.h"
+#include "profiler/files/reader.h"
 
 #include <elf.h>
 #include <errno.h>

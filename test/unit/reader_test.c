@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Children that read files, as they are lost. */
-#include "profiler/reader.h"
+#include "profiler/files/reader.h"
 
 #include <dirent.h>
 #include <errno.h>

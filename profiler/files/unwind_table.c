@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/unwind_table.h"
+#include "profiler/files/unwind_table.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "profiler/elf_file.h"
+#include "profiler/files/elf_file.h"
 
 enum { WORD = 8, ALIGNED = 64, REG_MAX = 31 };
 

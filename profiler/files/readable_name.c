@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/readable_name.h"
+#include "profiler/files/readable_name.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/go_names.h"
+#include "profiler/files/go_names.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_INLINED_H
-#define CEEMS_PROFILER_INLINED_H
+#ifndef CEEMS_PROFILER_FILES_INLINED_H
+#define CEEMS_PROFILER_FILES_INLINED_H
 
 #include <elfutils/libdw.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/inlined.h"
+#include "profiler/files/inlined.h"
 
 #include <dwarf.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_PERF_MAP_H
-#define CEEMS_PROFILER_PERF_MAP_H
+#ifndef CEEMS_PROFILER_FILES_PERF_MAP_H
+#define CEEMS_PROFILER_FILES_PERF_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/reader_message.h"
+#include "profiler/files/reader_message.h"
 
 /* A file of lines "begin size name" (hexadecimal), in which a compiler of Java, Julia,
  * JavaScript or Python writes where the code is that it made as the program ran: the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_ELF_FILE_H
-#define CEEMS_PROFILER_ELF_FILE_H
+#ifndef CEEMS_PROFILER_FILES_ELF_FILE_H
+#define CEEMS_PROFILER_FILES_ELF_FILE_H
 
 #include <gelf.h>
 #include <stdbool.h>

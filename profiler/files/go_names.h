@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_GO_NAMES_H
-#define CEEMS_PROFILER_GO_NAMES_H
+#ifndef CEEMS_PROFILER_FILES_GO_NAMES_H
+#define CEEMS_PROFILER_FILES_GO_NAMES_H
 
 #include "profiler/symbols.h"
 

@@ -2,7 +2,7 @@
 /* Reads a file that may have been made to do harm. What goes wrong here, a fault at a
  * file that is cut as it is read, a loop, a heap that grows, a library taken over, ends
  * this process, and the file has no names: nobody else's does. */
-#include "profiler/file_reader.h"
+#include "profiler/files/file_reader.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,12 +17,12 @@
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
 #include "lib/sandbox.h"
-#include "profiler/elf_file.h"
-#include "profiler/file_names.h"
-#include "profiler/perf_map.h"
-#include "profiler/python_layout.h"
-#include "profiler/reader_message.h"
-#include "profiler/unwind_table.h"
+#include "profiler/files/elf_file.h"
+#include "profiler/files/file_names.h"
+#include "profiler/files/perf_map.h"
+#include "profiler/files/python_layout.h"
+#include "profiler/files/reader_message.h"
+#include "profiler/files/unwind_table.h"
 
 #define DATA_BYTES_MAX (64ul << 20)    /* of its own */
 #define SPACE_BYTES_MAX (4096ul << 20) /* with the files that it maps */

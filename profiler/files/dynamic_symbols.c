@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/dynamic_symbols.h"
+#include "profiler/files/dynamic_symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "profiler/elf_file.h"
+#include "profiler/files/elf_file.h"
 
 struct dynamic_table {
 	uint64_t symbols, names, names_size, gnu_hash, hash;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_READABLE_NAME_H
-#define CEEMS_PROFILER_READABLE_NAME_H
+#ifndef CEEMS_PROFILER_FILES_READABLE_NAME_H
+#define CEEMS_PROFILER_FILES_READABLE_NAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

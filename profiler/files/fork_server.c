@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Forks children on request from a small process. Only it knows which pids are still
  * its children, so only it kills them. */
-#include "profiler/fork_server.h"
+#include "profiler/files/fork_server.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_FORK_SERVER_H
-#define CEEMS_PROFILER_FORK_SERVER_H
+#ifndef CEEMS_PROFILER_FILES_FORK_SERVER_H
+#define CEEMS_PROFILER_FILES_FORK_SERVER_H
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_PYTHON_LAYOUT_H
-#define CEEMS_PROFILER_PYTHON_LAYOUT_H
+#ifndef CEEMS_PROFILER_FILES_PYTHON_LAYOUT_H
+#define CEEMS_PROFILER_FILES_PYTHON_LAYOUT_H
 
 #include "lib/records/profile_sample.h"
 

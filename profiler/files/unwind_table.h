@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_UNWIND_TABLE_H
-#define CEEMS_PROFILER_UNWIND_TABLE_H
+#ifndef CEEMS_PROFILER_FILES_UNWIND_TABLE_H
+#define CEEMS_PROFILER_FILES_UNWIND_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/reader.h"
+#include "profiler/files/reader.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,8 +12,8 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
-#include "profiler/file_reader.h"
-#include "profiler/fork_server.h"
+#include "profiler/files/file_reader.h"
+#include "profiler/files/fork_server.h"
 
 #define DEADLINE_MS 2000u
 #define MEANWHILE_MS 20

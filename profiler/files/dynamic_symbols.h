@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_DYNAMIC_SYMBOLS_H
-#define CEEMS_PROFILER_DYNAMIC_SYMBOLS_H
+#ifndef CEEMS_PROFILER_FILES_DYNAMIC_SYMBOLS_H
+#define CEEMS_PROFILER_FILES_DYNAMIC_SYMBOLS_H
 
 #include "profiler/symbols.h"
 

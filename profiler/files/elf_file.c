@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/elf_file.h"
+#include "profiler/files/elf_file.h"
 
 #include <errno.h>
 

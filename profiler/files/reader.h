@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_READER_H
-#define CEEMS_PROFILER_READER_H
+#ifndef CEEMS_PROFILER_FILES_READER_H
+#define CEEMS_PROFILER_FILES_READER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/err.h"
-#include "profiler/reader_message.h"
+#include "profiler/files/reader_message.h"
 
 /* Reads what users made, in children that may be lost: each reads one file, which the
  * profiler itself never does. Each request has a deadline; a child that is late or has

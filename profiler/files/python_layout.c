@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/python_layout.h"
+#include "profiler/files/python_layout.h"
 
 #include <errno.h>
 #include <gelf.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "profiler/elf_file.h"
+#include "profiler/files/elf_file.h"
 
 /* 3.9 and 3.10: frames are objects. */
 #define FRAME_OBJECTS                                                                  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/file_names.h"
+#include "profiler/files/file_names.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 #endif
 
 #include "lib/cleanup.h"
-#include "profiler/dynamic_symbols.h"
-#include "profiler/go_names.h"
-#include "profiler/readable_name.h"
+#include "profiler/files/dynamic_symbols.h"
+#include "profiler/files/go_names.h"
+#include "profiler/files/readable_name.h"
 
 #define SYMBOLS_MAX (1u << 20)
 #define EMBEDDED_BYTES_MAX (16ul << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_FILE_READER_H
-#define CEEMS_PROFILER_FILE_READER_H
+#ifndef CEEMS_PROFILER_FILES_FILE_READER_H
+#define CEEMS_PROFILER_FILES_FILE_READER_H
 
 /* The child that reads one file of users' making (reader_message.h): without
  * privileges, with few system calls, and with bounds on what it takes. arg: struct

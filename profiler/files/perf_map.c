@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "profiler/perf_map.h"
+#include "profiler/files/perf_map.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_FILE_NAMES_H
-#define CEEMS_PROFILER_FILE_NAMES_H
+#ifndef CEEMS_PROFILER_FILES_FILE_NAMES_H
+#define CEEMS_PROFILER_FILES_FILE_NAMES_H
 
 #include "lib/records/debug_file.h"
-#include "profiler/inlined.h"
-#include "profiler/reader_message.h"
+#include "profiler/files/inlined.h"
+#include "profiler/files/reader_message.h"
 #include "profiler/symbols.h"
 
 /* What the functions of an ELF file are called, by all that says so: its .symtab;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_PROFILER_READER_MESSAGE_H
-#define CEEMS_PROFILER_READER_MESSAGE_H
+#ifndef CEEMS_PROFILER_FILES_READER_MESSAGE_H
+#define CEEMS_PROFILER_FILES_READER_MESSAGE_H
 
 #include <limits.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "lib/privileges.h"
 #include "lib/records/debug_file.h"
 #include "lib/records/profile_sample.h"
-#include "profiler/elf_file.h"
+#include "profiler/files/elf_file.h"
 #include "profiler/unwind_row.h"
 
 /* What the profiler asks its expendable children (fork_server.h), and what they answer:
