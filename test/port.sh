@@ -4,7 +4,7 @@
 # for outgoing connections (net.ipv4.ip_local_port_range, 32768 and up), where a port that is free
 # now may be some client's, or in TIME_WAIT, when the server asks for it.
 free_port() {
-	local p n counter=${TMPDIR:-/tmp}/ceems-test-port.$(id -u)
+	local p n counter=${TMPDIR:-/tmp}/ceems-test-port.$EUID
 	exec {port_lock}>>"$counter" || return 1
 	flock "$port_lock"
 	p=$(tail -n1 "$counter")
