@@ -17,7 +17,9 @@ pg_start() {
 pg_stop() { "$TOP/test/rig/pg" stop "${1:-$SCRATCH/pg}"; }
 pg_kill() { "$TOP/test/rig/pg" kill "${1:-$SCRATCH/pg}"; }
 pg_up() { "$TOP/test/rig/pg" up "${1:-$SCRATCH/pg}"; }
-psql_do() { "$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGURL" "$@"; } # -c SQL
+psql_do() { # -c SQL; what fails is not an empty answer
+	"$PGBIN/psql" -XAtq -v ON_ERROR_STOP=1 "$PGURL" "$@" || { set -- $?; echo "psql: exit status $1"; return "$1"; }
+}
 # no chore of an aggregator's that writes (linker, roll-up) works from now on: records stay as they are
 pg_still() {
 	psql_do -c "SELECT pg_advisory_lock(x'6365656d'::integer, 1), pg_advisory_lock(x'6365656d'::integer, 2)" -c 'SELECT pg_sleep(3600)' >/dev/null 2>&1 &
