@@ -32,6 +32,11 @@ us_of() { sed -n 's/^usage_usec //p' "$1/cpu.stat"; }
 programs_ns() { bpftool -j prog show | jq '[.[].run_time_ns // 0] | add // 0'; }
 map_bytes() { bpftool -j map show | jq '[.[].bytes_memlock // 0] | add // 0'; }
 pss_kib() { for p in $(cat "$own/cgroup.procs"); do sed -n 's/^Pss: *\([0-9]*\).*/\1/p' "/proc/$p/smaps_rollup"; done 2>/dev/null | awk '{ s += $1 } END { print s + 0 }'; }
+# CPU time of those of its processes that have to do with samples
+sampling_ns() {
+	for p in $(cat "$own/cgroup.procs"); do ! grep -qxE "$process|ceems-opener" "/proc/$p/comm" || cat /proc/$p/task/*/schedstat; done 2>/dev/null |
+		awk '{ s += $1 } END { printf "%.0f\n", s }'
+}
 rss_kib() { sed -n 's/^VmRSS:\s*\([0-9]*\).*/\1/p' "/proc/$(pgrep -o -x "$1")/status"; }
 pushed() { grep -c '"service_name": "1"' "$work/log.$kind"; }
 await() { # pushes of job 1
@@ -62,13 +67,14 @@ profile() { # kind process command...
 		return 1
 	fi
 	put start_cpu_ms $(($(us_of "$own") / 1000))
-	local cpu ns time
+	local cpu ns time sampling
 	from_line=$(wc -l <$work/log.$kind)
 	cpu=$(us_of "$own") time=${EPOCHREALTIME/./}
-	ns=$(programs_ns)
+	ns=$(programs_ns) sampling=$(sampling_ns)
 	await $((1 + intervals)) || put failed "profiles do not go on"
 	put seconds_us $((${EPOCHREALTIME/./} - time))
 	put cpu_us $(($(us_of "$own") - cpu))
+	put sampling_ns $(($(sampling_ns) - sampling))
 	put program_ns $(($(programs_ns) - ns))
 	to_line=$(wc -l <$work/log.$kind)
 	put maps_bytes $(($(map_bytes) - maps))
