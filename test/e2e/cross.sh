@@ -3,9 +3,11 @@
 # timeout 3600
 # All of it built for another processor (arm64, or the one named), without a warning, and its unit tests run under QEMU's
 # user-mode emulation; for arm64 its Debian packages too, in a copy of this system into
-# which apt installs that processor's libraries (an overlay; nothing of the machine changes).
+# which apt installs that processor's libraries (an overlay; nothing of the machine changes), and
+# jobs of Slurm with what they install, in a virtual machine.
 arch=${1:-arm64}
 . "$(dirname "$0")/../tap.sh"
+. test/vm/lines.sh
 have_root || skip_all "needs root"
 why=$(test/vm/sysroot make "$arch" 2>&1) || skip_all "${why##*$'\n'}"
 why=$(test/vm/sysroot run "$arch" "${why##*$'\n'}/usr/bin/true" 2>&1) || skip_all "qemu-user-static does not run programs of $arch: $why"
@@ -65,4 +67,8 @@ is "they are those of this processor" "$(names "$SCRATCH"/debs/*.deb)" "$(sed -n
 is "they are for $arch, or for all" "$(for d in "$SCRATCH"/debs/*.deb; do dpkg-deb -f "$d" Architecture; done | sort -u | xargs)" "all arm64"
 like "ceemsd needs libraries by their versions" "$(dpkg-deb -f "$SCRATCH"/debs/ceemsd_*.deb Depends)" 'libmicrohttpd12 \(>= 0.9'
 is "lintian has nothing to say" "$(lintian --allow-root "$SCRATCH"/debs/*.deb 2>&1)" ""
+test_cleanup() { rm -rf "$here/debs"; }
+mkdir -p "$here/debs" && cp "$SCRATCH"/debs/*.deb "$here/debs/"
+release=$(arm64_release)
+BUILD=$here vm_guest "packages for arm64" --arm64 -- test/vm/packages_guest.sh "$here/debs" "${release%.*}" "$release"
 tap_done

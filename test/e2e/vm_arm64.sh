@@ -7,9 +7,7 @@
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh
 why=$(test/vm/run possible --arm64) || skip_all "$why"
-root=$(test/vm/sysroot path arm64)
-version=$(sed -n 's/^#define SLURM_VERSION_NUMBER //p' "$root/usr/include/slurm/slurm_version.h")
-release=$(printf '%d.%02d.%d' $((version >> 16)) $((version >> 8 & 255)) $((version & 255)))
+release=$(arm64_release)
 slurm=${release%.*}
 [ -e "$BUILD/slurm/$slurm/spank_ceems.so" ] || skip_all "no plugin for Slurm $slurm was built here"
 targets=("slurm/$slurm/spank_ceems.so" ceemsd ceems-ringdump courier_rude)

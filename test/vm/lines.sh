@@ -28,3 +28,8 @@ vm() { # NAME [options of test/vm/run] VERSION: Slurm there (test/vm/cgroup2_gue
 	[ -e "$BUILD/slurm/${!#}/spank_ceems.so" ] || { skip "$1" "no plugin for Slurm ${!#} was built here"; return; }
 	vm_guest "${@:1:$#-1}" -- test/vm/cgroup2_guest.sh "${!#}" "${slice:-}"
 }
+arm64_release() { # of Slurm in the virtual machine of that processor: 22.05.8
+	local n
+	n=$(sed -n 's/^#define SLURM_VERSION_NUMBER //p' "$(test/vm/sysroot path arm64)/usr/include/slurm/slurm_version.h")
+	printf '%d.%02d.%d\n' $((n >> 16)) $((n >> 8 & 255)) $((n & 255))
+}
