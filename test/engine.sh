@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests that have data in a server of time series behind ceems_lb: which one is
-# ENGINE (prometheus; victoria-metrics, thanos, cortex), as a program of that name in PATH. All but Prometheus are asked below a
-# path or as a tenant, as sites have them.
+# ENGINE (prometheus; victoria-metrics, vmselect for its cluster, thanos, cortex), as a program of that name in PATH. All but
+# Prometheus are asked below a path or as a tenant, as sites have them.
 ENGINE=${ENGINE:-prometheus}
 need_engine() {
 	local p
@@ -15,6 +15,7 @@ engine_begin() {
 	case $ENGINE in
 	prometheus) prometheus_begin "$1" '' ;;
 	victoria-metrics) engine_path=/select/0/prometheus && victoria_begin "$1" ;; # as its cluster's
+	vmselect) engine_path=/select/7/prometheus && victoria_cluster_begin "$1" ;; # 7: the tenant
 	thanos) engine_tenant=THANOS-TENANT && thanos_begin "$1" ;;
 	cortex) engine_path=/prometheus engine_tenant=X-Scope-OrgID && cortex_begin "$1" ;;
 	esac || return 1
@@ -33,9 +34,34 @@ victoria_begin() { # FILE
 		-search.maxQueryLen=1MB >vm.log 2>&1 </dev/null &
 	started $!
 	wait_for 20 engine_up "${engine_path#/}/health" || return 1
-	# its reader of Prometheus' text wants milliseconds
-	awk '/^#/ { next } { printf "%s %s %.0f\n", $1, $2, $3 * 1000 }' "$1" | curl -sf -m 60 --data-binary @- "http://127.0.0.1:$engine_port$engine_path/api/v1/import/prometheus" || return 1
-	curl -sf -o /dev/null "http://127.0.0.1:$engine_port$engine_path/internal/force_flush"
+	victoria_import "$1" "$engine_port$engine_path/api/v1/import/prometheus" &&
+		curl -sf -o /dev/null "http://127.0.0.1:$engine_port$engine_path/internal/force_flush"
+}
+# its reader of Prometheus' text wants milliseconds
+victoria_import() { awk '/^#/ { next } { printf "%s %s %.0f\n", $1, $2, $3 * 1000 }' "$1" | curl -sf -m 60 --data-binary @- "http://127.0.0.1:$2"; }
+victoria_cluster_begin() { # FILE: one that writes, one that reads, two that store
+	local i http writer nodes='' ask=() ports=()
+	for i in 1 2; do
+		http=$(free_port) && ports+=("$http") nodes+=${nodes:+,}127.0.0.1:$(free_port) ask+=("$(free_port)")
+		vmstorage -storageDataPath=vmstorage$i -retentionPeriod=10y -httpListenAddr="127.0.0.1:$http" -vminsertAddr="${nodes##*,}" \
+			-vmselectAddr="127.0.0.1:${ask[-1]}" >vmstorage$i.log 2>&1 </dev/null &
+		started $!
+	done
+	writer=$(free_port)
+	vminsert -httpListenAddr="127.0.0.1:$writer" -storageNode="$nodes" >vminsert.log 2>&1 </dev/null &
+	started $!
+	vmselect -httpListenAddr="127.0.0.1:$engine_port" -storageNode="127.0.0.1:${ask[0]},127.0.0.1:${ask[1]}" -search.latencyOffset=0s -search.maxQueryLen=1MB \
+		-cacheDataPath=vmselect >vmselect.log 2>&1 </dev/null &
+	started $!
+	wait_for 20 engine_up health && wait_for 20 curl -sf -o /dev/null "http://127.0.0.1:$writer/health" || return 1
+	victoria_import "$1" "$writer/insert/7/prometheus/api/v1/import/prometheus" || return 1
+	wait_for 30 victoria_cluster_has "$(awk '!/^#/ { print $1 }' "$1" | sort -u | wc -l)" "${ports[@]}"
+}
+victoria_cluster_has() { # SERIES PORT...: vminsert sends in its own time
+	local series=$1 http
+	shift
+	for http; do curl -sf -o /dev/null "http://127.0.0.1:$http/internal/force_flush"; done
+	curl -sf "http://127.0.0.1:$engine_port$engine_path/api/v1/query" --data-urlencode 'query=count({__name__!=""})' | grep -q "\"$series\""
 }
 thanos_begin() { # FILE: with a querier that lets each tenant read its own series alone
 	local store grpc
