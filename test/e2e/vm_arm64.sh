@@ -10,7 +10,7 @@ why=$(test/vm/run possible --arm64) || skip_all "$why"
 release=$(arm64_release)
 slurm=${release%.*}
 [ -e "$BUILD/slurm/$slurm/spank_ceems.so" ] || skip_all "no plugin for Slurm $slurm was built here"
-targets=("slurm/$slurm/spank_ceems.so" ceemsd ceems-ringdump courier_rude)
+targets=("slurm/$slurm/spank_ceems.so" ceemsd ceems_tool ceems-ringdump courier_rude)
 [ ! -e "$BUILD/slurm/$release/acct_gather_energy_ceems.so" ] || targets+=("slurm/$release/acct_gather_energy_ceems.so")
 unit=(ring_attach_test spank_test reader_test signals_test ringdump_test child_link_test) # which cross.sh cannot run
 [ ! -x "$BUILD/ceems-opener" ] || { unit+=(profile_worker_test); targets+=(ceems-opener perf_around io_ring net_calls hung_fuse test/group_programs_test); }

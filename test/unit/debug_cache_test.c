@@ -48,7 +48,7 @@ static char scratch[SCRATCH_PATH];
 static struct debug_cache cache;
 static struct err err;
 
-static int begin(void **state)
+static int begin_test(void **state)
 {
 	(void)state;
 	blocks_free = -1;
@@ -57,7 +57,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_test(void **state)
 {
 	(void)state;
 	debug_cache_close(&cache);
@@ -103,7 +103,7 @@ static int put_file(uint8_t n, size_t bytes)
 	return debug_cache_commit(&cache, &new, &err);
 }
 
-static int told(enum debug_file_news news, uint8_t n, int64_t now_s)
+static int tell_news(enum debug_file_news news, uint8_t n, int64_t now_s)
 {
 	struct build_id id = id_of(n);
 
@@ -113,12 +113,12 @@ static int told(enum debug_file_news news, uint8_t n, int64_t now_s)
 static void wanted_file_is_fetched_once(void **state)
 {
 	(void)state;
-	assert_int_equal(told(DEBUG_FILE_USED, 1, NOW), 0);
-	assert_int_equal(told(DEBUG_FILE_WANTED, 1, NOW), 1);
+	assert_int_equal(tell_news(DEBUG_FILE_USED, 1, NOW), 0);
+	assert_int_equal(tell_news(DEBUG_FILE_WANTED, 1, NOW), 1);
 	assert_int_equal(put_file(1, FILE_BYTES), 0);
 	set_used(1, NOW);
 	assert_true(is_there(1));
-	assert_int_equal(told(DEBUG_FILE_WANTED, 1, NOW + 60), 0);
+	assert_int_equal(tell_news(DEBUG_FILE_WANTED, 1, NOW + 60), 0);
 }
 
 static void
@@ -129,10 +129,10 @@ file_that_is_absent_or_does_not_help_is_asked_for_again_after_a_day(void **state
 	assert_int_equal(put_file(2, FILE_BYTES), 0);
 	for (uint8_t n = 1; n <= 2; n++) {
 		set_used(n, NOW);
-		assert_int_equal(told(DEBUG_FILE_WANTED, n, NOW + DAY - 1), 0);
-		assert_int_equal(told(DEBUG_FILE_WANTED, n, NOW + DAY), 1);
+		assert_int_equal(tell_news(DEBUG_FILE_WANTED, n, NOW + DAY - 1), 0);
+		assert_int_equal(tell_news(DEBUG_FILE_WANTED, n, NOW + DAY), 1);
 		/* the clock was put back */
-		assert_int_equal(told(DEBUG_FILE_WANTED, n, NOW - DAY), 1);
+		assert_int_equal(tell_news(DEBUG_FILE_WANTED, n, NOW - DAY), 1);
 	}
 }
 
@@ -143,7 +143,8 @@ static void those_not_used_for_longest_make_place(void **state)
 		assert_int_equal(put_file(n, FILE_BYTES), 0);
 		set_used(n, NOW + n);
 	}
-	assert_int_equal(told(DEBUG_FILE_USED, 1, NOW), 0); /* now, whenever that is */
+	/* now, whenever that is */
+	assert_int_equal(tell_news(DEBUG_FILE_USED, 1, NOW), 0);
 	set_used(3, NOW - 1);
 	cache.max_bytes = 3 * FILE_BYTES + 20000;
 	assert_int_equal(put_file(4, FILE_BYTES), 0);
@@ -200,7 +201,7 @@ static void crash_leaves_nothing_for_long(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 	const struct CMUnitTest tests[] = {
 		T(wanted_file_is_fetched_once),
 		T(file_that_is_absent_or_does_not_help_is_asked_for_again_after_a_day),

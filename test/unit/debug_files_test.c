@@ -52,7 +52,7 @@ static struct module all[MODULES];
 static struct modules m;
 static char name[] = "program";
 
-static int begin(void **state)
+static int begin_test(void **state)
 {
 	(void)state;
 	scratch_make(scratch);
@@ -66,7 +66,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_test(void **state)
 {
 	(void)state;
 	name_cache_free(&m.names);
@@ -250,7 +250,7 @@ static void one_user_cannot_ask_for_everything(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 	const struct CMUnitTest tests[] = {
 		T(a_missing_file_is_asked_for_once_an_hour),
 		T(what_was_in_no_stack_or_needs_none_is_not_told),

@@ -33,7 +33,7 @@ static struct unwind_row rows[ROWS];
 static struct profile_module told[PROFILE_MODULES_MAX];
 static struct profile_mapping found[PROFILE_MAPPINGS_MAX];
 
-static void serve(int link)
+static void serve_requests(int link)
 {
 	const struct profile_service service = {
 		.link = link,
@@ -47,7 +47,7 @@ static void serve(int link)
 	_exit(profile_serve(&service) < 0);
 }
 
-static int start(void **state)
+static int start_test(void **state)
 {
 	struct err err;
 	int pair[2];
@@ -62,14 +62,14 @@ static int start(void **state)
 	opener = fork();
 	if (opener == 0) {
 		close(pair[0]);
-		serve(pair[1]);
+		serve_requests(pair[1]);
 	}
 	close(pair[1]);
 	door = (struct door){.link = pair[0]};
 	return 0;
 }
 
-static int stop(void **state)
+static int stop_test(void **state)
 {
 	struct reader *reader = modules.reader;
 	(void)state;
@@ -390,7 +390,7 @@ static void no_user_has_all_places_for_files(void **state)
 	assert_int_equal(look_at_all(71, maps), PROFILE_MODULES_MAX / 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start_test, stop_test)
 
 int main(void)
 {

@@ -186,7 +186,7 @@ static void only_a_whole_mapping_is_one(void **state)
 }
 
 /* Does what another process may do once maps are being opened. */
-static pid_t meanwhile(void (*change)(void))
+static pid_t run_meanwhile(void (*change)(void))
 {
 	char maps[2 * SCRATCH_PATH];
 
@@ -225,7 +225,7 @@ static void
 a_program_that_runs_by_the_time_maps_are_read_is_not_looked_into(void **state)
 {
 	(void)state;
-	pid_t pid = meanwhile(run_other_program);
+	pid_t pid = run_meanwhile(run_other_program);
 	expect_copy("as it is in memory");
 	expect_end(pid);
 }
@@ -241,7 +241,7 @@ static void one_of_another_user_by_then_is_refused(void **state)
 	(void)state;
 	if (getuid() != 0)
 		skip();
-	pid_t pid = meanwhile(run_as_another);
+	pid_t pid = run_meanwhile(run_as_another);
 	assert_int_equal(copy(START, END), -ESRCH);
 	expect_end(pid);
 }

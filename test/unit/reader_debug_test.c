@@ -50,7 +50,7 @@ static void strip_self(void)
 	run_tool(strip);
 }
 
-static int begin(void **state)
+static int begin_test(void **state)
 {
 	auto_buf struct buf all = BUF_INIT;
 	char name[DEBUG_FILE_PATH_BYTES];
@@ -81,7 +81,7 @@ static int begin(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end_test(void **state)
 {
 	(void)state;
 	reader_end(r);
@@ -195,7 +195,7 @@ static void a_fetched_file_that_kills_its_reader_takes_no_name_away(void **state
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define T(name) cmocka_unit_test_setup_teardown(name, begin_test, end_test)
 	const struct CMUnitTest tests[] = {
 		T(a_fetched_file_names_a_stripped_program),
 		T(a_program_with_its_symbols_needs_none),
