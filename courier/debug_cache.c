@@ -18,8 +18,7 @@
 #define FREE_SHARE 20u /* of the file system, one in so many stays free */
 #define EMPTY_BYTES 4096u
 
-/* ---- what is there ----------------------------------------------------------------
- */
+/* ---- what is there --------------------------------------------------------------- */
 
 struct cache_contents {
 	uint64_t bytes;
@@ -93,8 +92,7 @@ static void look_through(const struct debug_cache *c, bool unfinished,
 	}
 }
 
-/* ---- room -------------------------------------------------------------------------
- */
+/* ---- room ------------------------------------------------------------------------ */
 
 int debug_cache_check_room(const struct debug_cache *c)
 {
@@ -125,8 +123,7 @@ static int make_room(const struct debug_cache *c)
 	return -ENOSPC;
 }
 
-/* ---- the folder -------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------ */
 
 int debug_cache_open(const char *folder, uint64_t max_bytes, struct debug_cache *ret,
 		     struct err *err)

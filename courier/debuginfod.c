@@ -45,8 +45,7 @@ struct debuginfod {
 	struct child_shipping totals, said;
 };
 
-/* ---- one file ---------------------------------------------------------------------
- */
+/* ---- one file -------------------------------------------------------------------- */
 
 struct fetch {
 	const struct debug_cache *cache;
@@ -137,8 +136,7 @@ static int ask_server(struct debuginfod *t, const char *url, struct debug_cache_
 	return 0;
 }
 
-/* ---- servers ----------------------------------------------------------------------
- */
+/* ---- servers --------------------------------------------------------------------- */
 
 static void note_failure(struct debug_server *s, const struct err *why)
 {
@@ -206,8 +204,7 @@ static int ask_servers(struct debuginfod *t, struct debug_cache_new *n, struct e
 	return !failed ? -ENOENT : asked ? -EAGAIN : -ECONNREFUSED;
 }
 
-/* ---- what is wanted ---------------------------------------------------------------
- */
+/* ---- what is wanted -------------------------------------------------------------- */
 
 static void say_file_refused(struct debuginfod *t, const struct err *why)
 {
@@ -298,8 +295,7 @@ static int work_queue(struct debuginfod *t, struct err *err)
 	return rc;
 }
 
-/* ---- the task ---------------------------------------------------------------------
- */
+/* ---- the task -------------------------------------------------------------------- */
 
 static void close_debuginfod(void *state)
 {

@@ -12,8 +12,7 @@
 
 #define ROOM_FIRST 64u
 
-/* ---- the file of those that are done ----------------------------------------------
- */
+/* ---- the file of those that are done --------------------------------------------- */
 
 /* By number: NULL, if there is none. */
 static struct profile_entry *find_entry(struct profile_queue *q, uint64_t seq)
@@ -69,8 +68,7 @@ static int open_done(struct profile_queue *q, struct err *err)
 	return 0;
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static int add_profile(struct profile_queue *q, const struct spool_record *r)
 {

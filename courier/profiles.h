@@ -58,8 +58,7 @@ void profile_queue_postpone(struct profile_queue *q, size_t index,
 int profile_queue_ack(struct profile_queue *q, struct err *err);
 void profile_queue_close(struct profile_queue *q);
 
-/* ---- courier/profile_send.c: one POST ----------------------------------------------
- */
+/* ---- courier/profile_send.c: one POST -------------------------------------------- */
 
 struct profile_sender;
 

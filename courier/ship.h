@@ -43,8 +43,7 @@ struct ship_urls {
 void ship_urls_order(const struct ship_urls *u, uint64_t now_ns, uint64_t return_ns,
 		     size_t *ret);
 
-/* ---- courier/ship_answer.c: what an aggregator answered ---------------------------
- */
+/* ---- courier/ship_answer.c: what an aggregator answered -------------------------- */
 
 enum ship_verdict {
 	SHIP_TAKEN,  /* in its database */
@@ -76,8 +75,7 @@ struct ship_answer {
 void ship_answer_read(unsigned status, const char *body, size_t len, uint32_t head,
 		      uint32_t count, const char *retry_after, struct ship_answer *ret);
 
-/* ---- courier/ship_post.c: one POST ------------------------------------------------
- */
+/* ---- courier/ship_post.c: one POST ----------------------------------------------- */
 
 struct ship_post;
 
@@ -101,8 +99,7 @@ int ship_post_body(struct ship_post *p, size_t i, const char *type,
 		   const struct http_response **ret, const char **ret_retry_after,
 		   struct err *err);
 
-/* ---- courier/ship_spool.c: one spool ----------------------------------------------
- */
+/* ---- courier/ship_spool.c: one spool --------------------------------------------- */
 
 #define SHIP_SET_ASIDE_NAME "set-aside"
 #define SHIP_SET_ASIDE_MAX ((size_t)4 << 20)

@@ -80,8 +80,7 @@ struct energy_config {
 /* allocation, auto, no GPU in host, all idle powers learned */
 void energy_config_defaults(struct energy_config *ret);
 
-/* ---- state: fixed width, no pointers, may live in a mapping. All zero = new --------
- */
+/* ---- state: fixed width, no pointers, may live in a mapping. All zero = new ------ */
 
 /* A participant's part of a host interval that is not closed yet */
 struct energy_open {

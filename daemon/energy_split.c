@@ -102,8 +102,7 @@ uint64_t energy_power_of(uint64_t uj, uint64_t ns)
 	return uw > UINT64_MAX ? UINT64_MAX : (uint64_t)uw;
 }
 
-/* ---- a device's counter between its readings --------------------------------------
- */
+/* ---- a device's counter between its readings ------------------------------------- */
 
 #define CUTS_MAX 256u /* pieces; the last one is the rest */
 

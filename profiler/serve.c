@@ -127,8 +127,7 @@ static void finish_step(struct server *s, struct step_profile *p)
 	step_profiles_next(&s->steps, p, clock_boottime_ns(), clock_realtime_ns());
 }
 
-/* ---- the page of hot functions ----------------------------------------------------
- */
+/* ---- the page of hot functions --------------------------------------------------- */
 
 static void write_page_row(struct server *s, uint32_t at, const struct step_profile *p)
 {

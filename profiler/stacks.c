@@ -68,8 +68,7 @@ static int add_program_frame(struct stacks *s, struct buf *scratch, uint64_t fra
 	return rc;
 }
 
-/* ---- Python's frames in place of its interpreter's ---------------------------------
- */
+/* ---- Python's frames in place of its interpreter's ------------------------------- */
 
 /* A stack whose frames of the program are being named */
 struct stack_frames {

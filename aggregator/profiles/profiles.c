@@ -59,8 +59,7 @@ struct profiles {
 	atomic_uint_fast64_t results[RESULTS];
 };
 
-/* ---- answers -----------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------- */
 
 static enum profile_result result_of(unsigned status)
 {
@@ -112,8 +111,7 @@ static void refuse_profile(struct profiles *p, struct web_request *r, int rc,
 	answer_profile(p, r, status, err->text);
 }
 
-/* ---- on the web's thread -----------------------------------------------------------
- */
+/* ---- on the web's thread --------------------------------------------------------- */
 
 static int find_room(struct profiles *p, struct err *err)
 {
@@ -254,8 +252,7 @@ void profiles_end(void *arg, struct web_request *r, unsigned status)
 	*web_state(r) = NULL;
 }
 
-/* ---- on our own threads ------------------------------------------------------------
- */
+/* ---- on our own threads ---------------------------------------------------------- */
 
 static void end_profile_request(struct profile_delivery *q, unsigned status,
 				const char *text)
@@ -450,8 +447,7 @@ static void *profiles_thread_main(void *arg)
 	return NULL;
 }
 
-/* ---- the part ----------------------------------------------------------------------
- */
+/* ---- the part -------------------------------------------------------------------- */
 
 static int check_profiles_options(const struct options *o, struct err *err)
 {

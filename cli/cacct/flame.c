@@ -25,8 +25,7 @@ void flame_done(struct flame *f)
 	*f = (struct flame){.answer = NULL};
 }
 
-/* ---- reading -----------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------- */
 
 static int take_names(struct flame *f, struct json_object *list, struct err *err)
 {
@@ -164,8 +163,7 @@ int flame_take(struct json_object *answer, struct flame *ret, struct err *err)
 	return rc;
 }
 
-/* ---- by function -------------------------------------------------------------------
- */
+/* ---- by function ----------------------------------------------------------------- */
 
 static bool is_in_itself(const struct flame *f, const struct flame_bar *b)
 {

@@ -67,8 +67,7 @@ void flame_put_text(const struct flame *f, size_t top, bool utf8, struct buf *ou
 	free(all);
 }
 
-/* ---- the page ----------------------------------------------------------------------
- */
+/* ---- the page -------------------------------------------------------------------- */
 
 static void put_short_name(const char *name, struct buf *out)
 {

@@ -59,8 +59,7 @@ int ownership_pick(const struct ownership_rules *rules,
 /* Whether a text can be a unit's id; if not, it is not asked about. */
 bool ownership_is_id(struct str id);
 
-/* ---- lb/gate/ownership_ahead.c: questions before anybody waits for the answer -------
- */
+/* ---- lb/gate/ownership_ahead.c: questions before anybody waits for the answer ---- */
 
 /* How many of the user's latest units a question should also ask for. Mutex held. */
 uint32_t ownership_ahead_count(struct ownership_cache *o,
@@ -76,16 +75,14 @@ bool ownership_ages(const struct ownership_rules *rules, int64_t age_ms);
 void ownership_refresh(struct ownership_cache *o, const struct ownership_who *who,
 		       const struct access_claim *claims, size_t count);
 
-/* ---- lb/gate/ownership_question.c ---------------------------------------------------
- */
+/* ---- lb/gate/ownership_question.c ------------------------------------------------ */
 
 /* Asks about the claims that have this answer, with nobody waiting. */
 void ownership_ask_again(struct ownership_cache *o, const struct ownership_who *who,
 			 const struct access_claim *claims, size_t count,
 			 enum access_answer which);
 
-/* ---- lb/gate/ownership.c ------------------------------------------------------------
- */
+/* ---- lb/gate/ownership.c --------------------------------------------------------- */
 
 /* Rounds the times of lists to full minutes, so that the same question is asked
  * again. */

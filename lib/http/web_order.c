@@ -34,8 +34,7 @@ struct web_group {
 	struct web_order_link idle; /* of a client: CLASS_IDLE, by owner */
 };
 
-/* ---- lists ------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------- */
 
 static void make_list(struct web_order_link *head)
 {
@@ -70,8 +69,7 @@ static void link_out(struct web_order_link *l)
 	l->prev = l->next = NULL;
 }
 
-/* ---- heaps ------------------------------------------------------------------------
- */
+/* ---- heaps ----------------------------------------------------------------------- */
 
 static bool is_before(const struct web_rank *a, const struct web_rank *b)
 {
@@ -162,8 +160,7 @@ static void mend_group(struct web_group *g)
 	mend_rank(&g->known);
 }
 
-/* ---- groups -----------------------------------------------------------------------
- */
+/* ---- groups ---------------------------------------------------------------------- */
 
 static size_t find_bucket(const struct web_order *o, enum kind kind,
 			  const struct web_place *place, uint64_t key)
@@ -241,8 +238,7 @@ static void leave_group(struct web_order *o, struct web_group *g)
 	o->spare = g;
 }
 
-/* ---- connections ------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------- */
 
 static void link_long(struct web_order_item *k)
 {
@@ -375,8 +371,7 @@ void web_order_remove(struct web_order *o, struct web_order_item *k)
 	move_item(o, k, was_stranger);
 }
 
-/* ---- questions --------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------- */
 
 static size_t count_group(const struct web_order *o, enum kind kind, size_t place,
 			  uint64_t key)

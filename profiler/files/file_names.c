@@ -42,8 +42,7 @@ static Elf_Scn *find_section(Elf *elf, const char *wanted)
 	return NULL;
 }
 
-/* ---- .gnu_debugdata: an ELF file packed by xz, with a .symtab alone ----------------
- */
+/* ---- .gnu_debugdata: an ELF file packed by xz, with a .symtab alone -------------- */
 
 #ifdef HAVE_LZMA
 static char *unpack_xz(const void *data, size_t size, size_t *ret_size)
@@ -87,8 +86,7 @@ static void add_embedded(struct file_names *n)
 		(void)symbols_add(&n->symbols, n->embedded, SHT_SYMTAB, SYMBOLS_MAX);
 }
 
-/* ---- the separate file with what was stripped --------------------------------------
- */
+/* ---- the separate file with what was stripped ------------------------------------ */
 
 static bool read_build_id(Elf *elf, struct build_id *ret)
 {
@@ -140,8 +138,7 @@ static void find_debug_file(struct file_names *n, const char *root, const char *
 						    : READER_DEBUG_MISSING;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 void file_names_open(int fd, const char *debug_root, const char *fetched,
 		     struct file_names *ret)

@@ -10,8 +10,7 @@
 #define UNITS_MAX (1u << 17)
 enum { DEPTH_MAX = 48, CHAIN_MAX = 64 };
 
-/* ---- ranges ------------------------------------------------------------------------
- */
+/* ---- ranges ---------------------------------------------------------------------- */
 
 static int add_range(struct die_ranges *r, uint64_t low, uint64_t high, Dwarf_Off die)
 {
@@ -73,8 +72,7 @@ static const struct die_range *find_range(const struct die_ranges *r, uint64_t a
 	return low && address < r->all[low - 1].high ? &r->all[low - 1] : NULL;
 }
 
-/* ---- functions of a unit -----------------------------------------------------------
- */
+/* ---- functions of a unit --------------------------------------------------------- */
 
 static bool has_functions(int tag)
 {
@@ -127,8 +125,7 @@ static const struct die_ranges *functions_of(struct inlined *in, Dwarf_Off unit)
 	return r;
 }
 
-/* ---- all ---------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------- */
 
 int inlined_open(Elf *elf, struct inlined *ret)
 {

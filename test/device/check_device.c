@@ -141,8 +141,7 @@ static void describe_device(const struct device *d)
 	       d->more ? d->more->processes.list.count : 0);
 }
 
-/* ---- energy beside another reader -------------------------------------------------
- */
+/* ---- energy beside another reader ------------------------------------------------ */
 
 /* Reads our counter, another reader's, and ours again: the other is between them, or
  * one refresh away. */
@@ -184,8 +183,7 @@ static void check_energy(struct checking *c, struct device *d)
 			    "ms");
 }
 
-/* ---- performance counters beside a known load -------------------------------------
- */
+/* ---- performance counters beside a known load ------------------------------------ */
 
 static void check_figures(struct checking *c, struct device *d, struct cuda_load *load,
 			  unsigned parts)
@@ -219,8 +217,7 @@ static void check_figures(struct checking *c, struct device *d, struct cuda_load
 	tell_result(c, sm > want - 0.1 && sm < want + 0.1, what);
 }
 
-/* ---- what reading costs a kernel ---------------------------------------------------
- */
+/* ---- what reading costs a kernel ------------------------------------------------- */
 
 static void *read_along(void *arg)
 {

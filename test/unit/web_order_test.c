@@ -24,8 +24,7 @@ static uint64_t draw(uint64_t below)
 	return state_of_chance % below;
 }
 
-/* ---- the reference: it looks at all ------------------------------------------------
- */
+/* ---- the reference: it looks at all ---------------------------------------------- */
 
 struct merit {
 	unsigned class;
@@ -119,8 +118,7 @@ static struct web_order_item *look_at_all(const struct web_choice *among)
 	return victim;
 }
 
-/* ---- chance ------------------------------------------------------------------------
- */
+/* ---- chance ---------------------------------------------------------------------- */
 
 static void compare_choice(const struct web_choice *among)
 {
