@@ -4,6 +4,7 @@
 #include "aggregator/api.h"
 #include "aggregator/api_limit.h"
 #include "aggregator/api_site.h"
+#include "aggregator/database.h"
 #include "aggregator/kubernetes/kubernetes.h"
 #include "aggregator/routes.h"
 
@@ -375,8 +376,8 @@ static void note_failure(struct ask *a)
 	pthread_mutex_unlock(&s->mutex);
 	if (due)
 		log_warn("api: %s: %s", a->endpoint->path, a->refusal.text);
-	if (a->rc == -EHOSTDOWN && app_no_database(a->app))
-		err_set(&a->refusal, 0, "%s", app_no_database(a->app));
+	if (a->rc == -EHOSTDOWN && database_unusable(a->app))
+		err_set(&a->refusal, 0, "%s", database_unusable(a->app));
 	else if (a->rc == -ETIMEDOUT || a->rc == -ETIME)
 		err_set(&a->refusal, 0,
 			"this takes too long: ask for a shorter window or fewer rows");

@@ -88,8 +88,4 @@ int app_routes(const struct options *o, struct web_route **ret, size_t *ret_coun
 /* A request's path without --web.route-prefix, as in the table of routes. Borrowed. */
 const char *app_path(const struct app *app, const struct web_request *r);
 
-/* The database's state in a few words without addresses, for answers; NULL: it is
- * up. */
-const char *app_no_database(struct app *app);
-
 #endif

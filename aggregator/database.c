@@ -92,3 +92,29 @@ int database_migrate(struct app *app, struct err *err)
 	       schema_migration_count);
 	return 0;
 }
+
+const char *database_unusable(struct app *app)
+{
+	struct pg_pool_state s;
+
+	if (!app->pool)
+		return "the program is starting";
+	pg_pool_get_state(app->pool, &s);
+	if (s.up)
+		return NULL;
+	/* the text may name hosts and users, so it is only logged */
+	switch (s.reason) {
+	case -EPROTO:
+		return "the database is newer than this program";
+	case -EBADMSG:
+		return "the database was made by another build of this program";
+	case -EACCES:
+		return "the database refuses this program's user";
+	case -ENOSPC:
+		return "the database has no space left";
+	case -EROFS:
+		return "the database is read-only";
+	default:
+		return "the database cannot be reached";
+	}
+}

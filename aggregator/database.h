@@ -17,4 +17,8 @@ int database_migrate(struct app *app, struct err *err);
 /* Checks that the schema is this program's; with --db.auto-migrate migrates first. */
 int database_schema(const struct app *app, struct pg *pg, struct err *err);
 
+/* Why the database is of no use now, in a few words without addresses, for answers;
+ * NULL: it is up. Any thread. */
+const char *database_unusable(struct app *app);
+
 #endif

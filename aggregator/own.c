@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The aggregator's own pages: /, /health and /metrics. */
-#include <errno.h>
 #include <string.h>
 
 #include "aggregator/app.h"
+#include "aggregator/database.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/routes.h"
 #include "lib/buf.h"
@@ -11,32 +11,6 @@
 #include "lib/http/negotiate.h"
 
 #define METRICS_BYTES_MAX (4u << 20)
-
-const char *app_no_database(struct app *app)
-{
-	struct pg_pool_state s;
-
-	if (!app->pool)
-		return "the program is starting";
-	pg_pool_get_state(app->pool, &s);
-	if (s.up)
-		return NULL;
-	/* the text may name hosts and users, so it is only logged */
-	switch (s.reason) {
-	case -EPROTO:
-		return "the database is newer than this program";
-	case -EBADMSG:
-		return "the database was made by another build of this program";
-	case -EACCES:
-		return "the database refuses this program's user";
-	case -ENOSPC:
-		return "the database has no space left";
-	case -EROFS:
-		return "the database is read-only";
-	default:
-		return "the database cannot be reached";
-	}
-}
 
 void serve_landing(void *arg, struct web_request *r)
 {
@@ -64,7 +38,7 @@ void serve_landing(void *arg, struct web_request *r)
 void serve_health(void *arg, struct web_request *r)
 {
 	struct app *app = arg;
-	const char *why = app_no_database(app);
+	const char *why = database_unusable(app);
 	char text[WITNESS_TEXT_BYTES + 64], clock[WITNESS_TEXT_BYTES];
 	struct witness_verdict v = witness_judge(&app->witnesses, clock_realtime_ns(),
 						 clock_boottime_ns());

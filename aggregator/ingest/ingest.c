@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "aggregator/database.h"
 #include "aggregator/ingest/ingest_decode.h"
 #include "aggregator/ingest/ingest_host.h"
 #include "aggregator/ingest/ingest_metrics.h"
@@ -162,7 +163,7 @@ static int admit_by_head(struct ingest *in, struct web_request *r, struct err *e
 	ingest_proof_done(&p);
 	if (rc < 0)
 		return rc;
-	const char *why = app_no_database(in->app);
+	const char *why = database_unusable(in->app);
 	if (!why)
 		why = retention_no_clock(in->app);
 	pthread_mutex_lock(&in->mutex);

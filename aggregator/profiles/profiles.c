@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregator/database.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/ingest/ingest_proof.h"
 #include "aggregator/profiles/profile_check.h"
@@ -115,7 +116,7 @@ static void refuse_profile(struct profiles *p, struct web_request *r, int rc,
 
 static int find_room(struct profiles *p, struct err *err)
 {
-	const char *why = app_no_database(p->app);
+	const char *why = database_unusable(p->app);
 	int rc = why ? -EHOSTDOWN : 0;
 
 	pthread_mutex_lock(&p->mutex);
