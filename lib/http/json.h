@@ -9,12 +9,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/buf.h"
 #include "lib/err.h"
 
 /* The body of an HTTP answer that should be a single JSON object or list; it is not
  * trusted. A program that uses this lists json-c in _PKGS. */
 
-#define HTTP_JSON_DEPTH_MAX 64 /* of nesting, where strict */
+#define HTTP_JSON_DEPTH_MAX 256 /* of nesting, where strict or picked from */
 
 struct http_json_limits {
 	size_t bytes_max; /* at most 1 GiB */
@@ -30,6 +31,23 @@ int http_json_object(const char *text, size_t len, const struct http_json_limits
 /* The same for a list. */
 int http_json_array(const char *text, size_t len, const struct http_json_limits *l,
 		    struct json_object **ret, struct err *err);
+
+#define HTTP_JSON_PICK_TEXT_MAX 4096
+
+/* Members of an object that are wanted; the last one has no name. */
+struct http_json_pick {
+	const char *name;                   /* as it stands in the text, unescaped */
+	const struct http_json_pick *inner; /* of the object that it is */
+	unsigned items_max; /* not 0: it is a list of objects; the first of them */
+};
+
+/* Appends an object with nothing but these members: what is built of it is small,
+ * however large or hostile the text is. Values keep their types: an object or a list
+ * that is not looked into is empty, and so is a text longer than
+ * HTTP_JSON_PICK_TEXT_MAX. -EBADMSG: it is no JSON object to the letter; -EFBIG: ret
+ * has a limit; -ENOMEM. */
+int http_json_pick(const char *text, size_t len, const struct http_json_pick *wants,
+		   struct buf *ret, struct err *err);
 
 /* A member of this type of an object; NULL: there is none, or o is not an object. o may
  * be NULL. Borrowed. */

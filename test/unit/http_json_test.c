@@ -2,6 +2,7 @@
 #include "lib/http/json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -122,6 +123,95 @@ static void bytes_behind_the_end_are_not_read(void **state)
 	assert_null(none);
 }
 
+static const struct http_json_pick picked_c[] = {{.name = "c"}, {}};
+static const struct http_json_pick picked[] = {
+	{.name = "a"},
+	{.name = "in", .inner = picked_c},
+	{.name = "list", .inner = picked_c, .items_max = 2},
+	{}};
+
+/* What is picked of a text; NULL: nothing, and why is said */
+static const char *pick(const char *text, size_t len)
+{
+	static char said[8192];
+	auto_buf struct buf out = {.max = sizeof(said) - 1};
+	struct err err = {""};
+	int rc = http_json_pick(text, len, picked, &out, &err);
+
+	assert_true((rc < 0) == (*err.text != '\0'));
+	if (rc < 0)
+		return NULL;
+	memcpy(said, out.data, out.len + 1);
+	return said;
+}
+
+static void only_the_members_that_are_named_are_picked(void **state)
+{
+	static const char *const texts[][2] = {
+		{"{}", "{}"},
+		{" { \"b\" : [1,{\"a\":2}] , \"a\" : 3 } ", "{\"a\" :3}"},
+		{"{\"a\":null,\"in\":{\"a\":1,\"c\":\"\\u003c\"},\"x\":{}}",
+		 "{\"a\":null,\"in\":{\"c\":\"\\u003c\"}}"},
+		/* a value keeps its type, but is not looked into */
+		{"{\"a\":{\"c\":1},\"in\":[{\"c\":1}],\"list\":{\"c\":1}}",
+		 "{\"a\":{},\"in\":[],\"list\":{}}"},
+		{"{\"list\":[1,{\"c\":1},[{\"c\":9}],{\"d\":1},{\"c\":3}]}",
+		 "{\"list\":[{\"c\":1},{}]}"},
+		/* a name is what stands there, and not the beginning of another */
+		{"{\"\\u0061\":1,\"ab\":2,\"a\\\"\":3,\"\":4}", "{}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		assert_string_equal(pick(texts[i][0], strlen(texts[i][0])),
+				    texts[i][1]);
+}
+
+static void what_is_picked_from_must_be_right_to_the_letter(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"[]",
+		"1",
+		"{",
+		"{\"a\"",
+		"{\"a\":",
+		"{\"a\":1",
+		"{\"a\":1,}",
+		"{\"a\":1}x",
+		"{\"b\":[}",
+		"{\"b\":01}",
+		"{\"in\":{]}",
+		"{\"list\":[,]}",
+		"{\"list\":[{}",
+		"{'a':1}",
+	};
+	char deep[HTTP_JSON_DEPTH_MAX + 16] = "{\"b\":";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_null(pick(bad[i], strlen(bad[i])));
+	memset(deep + 5, '[', sizeof(deep) - 6);
+	assert_null(pick(deep, strlen(deep)));
+	assert_null(pick("{}\0", 3));
+	assert_string_equal(pick("{}x", 2), "{}");
+}
+
+static void long_texts_are_empty_and_many_are_too_long(void **state)
+{
+	static char text[16384];
+	size_t n = HTTP_JSON_PICK_TEXT_MAX - 2;
+
+	(void)state;
+	snprintf(text, sizeof(text), "{\"a\":\"%0*d\"}", (int)n, 7);
+	assert_string_equal(pick(text, strlen(text)), text);
+	snprintf(text, sizeof(text), "{\"a\":\"%0*d\"}", (int)n + 1, 7);
+	assert_string_equal(pick(text, strlen(text)), "{\"a\":\"\"}");
+	snprintf(text, sizeof(text), "{\"a\":\"%0*d\",\"a\":\"%0*d\",\"a\":1}", (int)n,
+		 7, (int)n, 7);
+	assert_null(pick(text, strlen(text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +221,9 @@ int main(void)
 		cmocka_unit_test(strict_is_to_the_letter),
 		cmocka_unit_test(strict_is_the_same_with_every_json_c),
 		cmocka_unit_test(bytes_behind_the_end_are_not_read),
+		cmocka_unit_test(only_the_members_that_are_named_are_picked),
+		cmocka_unit_test(what_is_picked_from_must_be_right_to_the_letter),
+		cmocka_unit_test(long_texts_are_empty_and_many_are_too_long),
 	};
 	return cmocka_run_group_tests_name("http_json_test", tests, NULL, NULL);
 }
