@@ -79,10 +79,19 @@ like "a user who does is overwritten" "$(api $B/mutate -d @user | patch_of)" '"v
 like "and warned" "$(api $B/mutate -d @user)" '"warnings":\["ceems.io/created-by says who created'
 
 status() { "$@" -o /dev/null -w '%{http_code}'; }
-head -c 10485760 /dev/zero | tr '\0' ' ' >big
-is "a review of 10 MB is refused" "$(status api $B/mutate --data-binary @big)" 413
-{ review alice u-7 web '{}' ',"x":"' | sed 's/}}$//'; head -c 6000000 /dev/zero | tr '\0' x; echo '"}}'; } >six
-is "one of 6 MB is answered" "$(status api $B/mutate --data-binary @six)" 200
+# large MEGABYTES UNIT: a review with so much of something that a user may write
+large() { python3 -c 'import sys; b = open("r").read().rstrip(); n = int(sys.argv[1]) << 20; u = sys.argv[2]; print(b[:-3] + ",\"spec\":[" + ",".join([u] * (n // (len(u) + 1))) + "]}}}")' "$@" >big; }
+answered() { [ "$(api $B/mutate --data-binary @big | patch_of)" = "$(api $B/mutate -d @r | patch_of)" ]; }
+for u in '"\u003c\u003c\u003c\u003c"' '{}' '{"name":""}'; do
+	large 10 "$u"
+	ok "a review with 10 MB of $u is answered as any other" answered
+done
+large 36 '{}'
+ok "so is the longest that an API server makes" answered
+most=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$PID/status)
+ok "which takes less memory than our manifest allows: $((most / 1024)) MiB" [ "$most" -lt $((256 * 1024)) ]
+large 38 '{}'
+is "what is longer is refused" "$(status api $B/mutate --data-binary @big)" 413
 is "what is no review is refused" "$(status api $B/mutate -d '{"apiVersion":"v1"}')" 400
 is "cut in half" "$(status api $B/validate -d "$(head -c 100 r)")" 400
 is "not JSON by its type" "$(status curl -s --cacert site.pem -H 'Content-Type: text/plain' "https://127.0.0.1:$P/$B/mutate" -d x)" 415

@@ -17,6 +17,7 @@
 
 #define NAME "ceems_k8s_admission_controller"
 #define TICK_MS 1000
+#define BODIES_BYTES_MAX ((size_t)128 << 20) /* within the limit of our manifest */
 
 struct admission {
 	struct options options;
@@ -55,6 +56,7 @@ static int open_admission(struct admission *a, struct err *err)
 		.systemd_socket = o->systemd_socket,
 		.config_file = o->web_config_file,
 		.max_requests = (uint32_t)o->max_requests,
+		.bodies_bytes_max = BODIES_BYTES_MAX,
 		.before_threads = hook_before_threads,
 		.is_front_end = hook_is_front_end,
 	};

@@ -11,7 +11,8 @@
 #include "lib/base64.h"
 #include "lib/http/json.h"
 
-#define DEPTH_MAX 256
+#define DEPTH_MAX 16 /* of what is picked */
+#define PICKED_MAX ((size_t)1 << 20)
 #define GROUP "admission.k8s.io/"
 #define OWNERS_MAX 64 /* of an object's ownerReferences that are looked at */
 #define PLACES_MAX 3
@@ -47,6 +48,49 @@ struct wanted {
 };
 
 /* ---- reading --------------------------------------------------------------------- */
+
+/* All that is read of a review. The rest is the user's, up to megabytes of it. */
+#define PICK(name_, ...)                                                               \
+	{                                                                              \
+		.name = (name_), __VA_ARGS__                                           \
+	}
+#define PICKS static const struct http_json_pick
+PICKS pick_annotations[] = {PICK(REVIEW_OWNER), PICK(REVIEW_OWNER_UID), {}};
+PICKS pick_owners[] = {PICK("uid"), PICK("controller"), {}};
+PICKS pick_metadata[] = {
+	PICK("name"),
+	PICK("uid"),
+	PICK("annotations", .inner = pick_annotations),
+	PICK("ownerReferences", .inner = pick_owners, .items_max = OWNERS_MAX),
+	{}};
+/* of templates; nobody owns those */
+PICKS pick_notes[] = {PICK("annotations", .inner = pick_annotations), {}};
+PICKS pick_template[] = {PICK("metadata", .inner = pick_notes), {}};
+PICKS pick_job_spec[] = {PICK("template", .inner = pick_template), {}};
+PICKS pick_job[] = {PICK("metadata", .inner = pick_notes),
+		    PICK("spec", .inner = pick_job_spec),
+		    {}};
+PICKS pick_spec[] = {PICK("template", .inner = pick_template),
+		     PICK("jobTemplate", .inner = pick_job),
+		     {}};
+PICKS pick_object[] = {PICK("metadata", .inner = pick_metadata),
+		       PICK("template", .inner = pick_template),
+		       PICK("spec", .inner = pick_spec),
+		       {}};
+PICKS pick_kind[] = {PICK("group"), PICK("kind"), {}};
+PICKS pick_user[] = {PICK("username"), PICK("uid"), {}};
+PICKS pick_request[] = {PICK("uid"),
+			PICK("operation"),
+			PICK("namespace"),
+			PICK("name"),
+			PICK("subResource"),
+			PICK("dryRun"),
+			PICK("kind", .inner = pick_kind),
+			PICK("userInfo", .inner = pick_user),
+			PICK("object", .inner = pick_object),
+			PICK("oldObject", .inner = pick_object),
+			{}};
+PICKS pick_review[] = {PICK("apiVersion"), PICK("request", .inner = pick_request), {}};
 
 static const char *text_or_empty(struct json_object *o, const char *name)
 {
@@ -337,14 +381,16 @@ int review_answer(const struct owner_rules *rules, enum review_path path,
 		  const char *body, size_t len, struct buf *ret,
 		  struct review_result *result, struct err *err)
 {
-	const struct http_json_limits limits = {.bytes_max = REVIEW_BYTES_MAX,
+	const struct http_json_limits limits = {.bytes_max = PICKED_MAX,
 						.depth_max = DEPTH_MAX};
 	auto_json struct json_object *doc = NULL;
-	auto_buf struct buf patch = {.max = 65536};
+	auto_buf struct buf patch = {.max = 65536}, picked = {.max = PICKED_MAX};
 	struct review r;
 
 	result->patched = result->overwritten = result->has_claim = false;
-	int rc = http_json_object(body, len, &limits, &doc, err);
+	int rc = http_json_pick(body, len, pick_review, &picked, err);
+	if (rc == 0)
+		rc = http_json_object(picked.data, picked.len, &limits, &doc, err);
 	if (rc == 0)
 		rc = read_review(doc, &r, err);
 	if (rc < 0)
