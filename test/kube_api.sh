@@ -3,7 +3,8 @@
 # kubelet, scheduler or controllers. test/rig/k8s builds it once.
 #   kube_possible       why not, status 1
 #   kube_begin          in $SCRATCH/kube; sets KUBE (URL). Users: admin, alice, bob, carol (tokens "NAME-token"),
-#                       agg (the aggregator), hub (the service account hub:hub), rs (the ReplicaSet controller)
+#                       agg (the aggregator), hub (the service account hub:hub), rs (the ReplicaSet controller),
+#                       manager (kube-controller-manager)
 #   kube USER METHOD PATH [BODY|@FILE] [curl args]   the answer; YAML or JSON
 #   kube_status ...     the status alone
 kube_bin=${CEEMS_RIG_CACHE:-/var/cache/ceems-rig}/k8s-1.34.4
@@ -46,6 +47,7 @@ kube_begin() { # args of kube-apiserver...
 		agg-token,ceems-aggregator,1004
 		hub-token,system:serviceaccount:hub:hub,1005,"system:serviceaccounts,system:serviceaccounts:hub"
 		rs-token,system:serviceaccount:kube-system:replicaset-controller,1006,system:masters
+		manager-token,system:kube-controller-manager,1008,system:masters
 	END
 	cd "$SCRATCH" || return 1
 	kube_etcd=$(free_port) etcd_peer=$(free_port) kube_port=$(free_port) KUBE=https://127.0.0.1:$kube_port

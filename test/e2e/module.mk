@@ -215,6 +215,7 @@ CHECKS_MORE += test/e2e/demo_k8s.sh
 CHECKS_LONG += test/e2e/k8s_pods_api.sh test/e2e/vm_kubelet.sh
 CHECKS += test/e2e/k8s_claims.sh
 CHECKS_MORE += test/e2e/k8s_admission.sh
+CHECKS_MORE += test/e2e/k8s_controllers.sh
 CHECKS_MORE += test/e2e/k8s_aggregator.sh
 CHECKS_MORE += test/e2e/lb_kinds.sh
 CHECKS_MORE += test/e2e/k8s_deploy.sh
