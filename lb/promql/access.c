@@ -95,6 +95,8 @@ struct naming {
 };
 
 #define CLAIM_STEPS 8 /* hashing, and adding to a list */
+#define WALK_STEPS                                                                     \
+	4 /* of a part, each time: some are walked twice, parts of these too */
 
 static int one_unit(void *arg, struct str id)
 {
@@ -497,10 +499,12 @@ static int check_copies(struct walk *w, const struct promql_node *n)
 	return 0;
 }
 
-static int walk_node(struct walk *w, struct promql_node *n, struct access_time_range t)
+static int walk_part(struct walk *w, struct promql_node *n, struct access_time_range t)
 {
-	int rc = 0;
+	int rc = steps_take(promql_steps(w->q), WALK_STEPS, w->err);
 
+	if (rc)
+		return rc;
 	switch (n->kind) {
 	case PROMQL_NUMBER_LITERAL:
 	case PROMQL_STRING_LITERAL:
@@ -542,6 +546,34 @@ static int walk_node(struct walk *w, struct promql_node *n, struct access_time_r
 		return rc;
 	}
 	return err_set(w->err, -EACCES, "this query has a part that is not known");
+}
+
+/* What of n, if anything, has an @ */
+static struct promql_node *find_pinned(struct promql_node *n)
+{
+	struct promql_node *pinned = n->kind == PROMQL_RANGE  ? n->expr
+				     : n->kind == PROMQL_CALL ? find_stamped_selector(n)
+							      : n;
+
+	return pinned && pinned->at != AT_NONE ? pinned : NULL;
+}
+
+/* VictoriaMetrics ignores the @ of a whole instant query that is a range or a subquery
+ * (app/vmselect/promql/parser.go: IsRollup()), and takes start() and end() for those of
+ * the subquery around them. So of such servers all that has an @ is proved with it and
+ * without. */
+static int walk_node(struct walk *w, struct promql_node *n, struct access_time_range t)
+{
+	struct promql_node *pinned = w->p->is_wide ? find_pinned(n) : NULL;
+	int rc = walk_part(w, n, t);
+
+	if (!pinned || rc)
+		return rc;
+	enum promql_at at = pinned->at;
+	pinned->at = AT_NONE;
+	rc = walk_part(w, n, t);
+	pinned->at = at;
+	return rc;
 }
 
 static int keep_query(struct access_plan *p, struct promql *query, struct err *err)

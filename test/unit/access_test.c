@@ -209,6 +209,82 @@ static void what_others_than_prometheus_read_more_is_proved(void **state)
 	claims_time(its_step, 20 * MINUTE_MS, -20 - (30 + 40 + 5) - (20 + 5), 20 + 40);
 }
 
+/* Whether a query that is evaluated at once, NOW, claims a moment so many minutes
+ * earlier */
+static bool claims_moment(const char *text, bool wide, int64_t minutes)
+{
+	const int64_t ms = NOW_MS - minutes * MINUTE_MS;
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct err err = {0};
+	size_t n, met = 0;
+
+	assert_int_equal(promql_parse(text, strlen(text), PROMQL_2, NULL, &q, &err), 0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	if (wide)
+		access_plan_widen(p, false, 0);
+	if (access_plan_add(p, q, NOW_MS, NOW_MS, &err))
+		fail_msg("%s: %s", text, err.text);
+	const struct access_claim *c = access_claims(p, &n);
+	for (size_t i = 0; i < n; i++)
+		met += c[i].from_ms <= ms && ms <= c[i].to_ms;
+	access_plan_free(p);
+	return met > 0;
+}
+
+static void an_at_that_others_ignore_or_move_is_proved_with_it_and_without(void **state)
+{
+	/* of a whole query; of one whose start() and end() are those around it */
+	static const char *const ignored[] = {
+		"ceems_x{uuid=\"1\"}[2m] @ 1000",
+		"(ceems_x{uuid=\"1\"}[2m:1m] @ 1000)",
+		"sum(ceems_x{uuid=\"1\"})[2m:1m] offset 1s @ 1000",
+	};
+	static const char *const moved[] = {
+		"max_over_time((ceems_x{uuid=\"1\"} @ start())[1h:1m])",
+		"max_over_time(timestamp(ceems_x{uuid=\"1\"} @ end())[1m:1m] offset "
+		"1h)",
+		"sum_over_time(rate(ceems_x{uuid=\"1\"}[1m] @ end())[1h:1m])",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+		assert_false(claims_moment(ignored[i], false, 0));
+		assert_true(claims_moment(ignored[i], true, 0));
+		assert_true(claims_moment(ignored[i], true, NOW_MS / MINUTE_MS - 16));
+	}
+	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		assert_false(claims_moment(moved[i], false, 60));
+		assert_true(claims_moment(moved[i], true, 60));
+		assert_true(claims_moment(moved[i], true, 0));
+	}
+}
+
+static void parts_that_are_walked_twice_take_their_work(void **state)
+{
+	auto_buf struct buf text = BUF_INIT;
+	auto_promql struct promql *q = NULL;
+	struct access_plan *p = NULL;
+	struct err err = {0};
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		auto_buf struct buf more = BUF_INIT;
+
+		buf_printf(&more, "max_over_time((%s)[5m:1m] @ 1)",
+			   i ? text.data : "vector(1)");
+		buf_reset(&text);
+		buf_puts(&text, more.data);
+	}
+	assert_int_equal(
+		promql_parse(text.data, strlen(text.data), PROMQL_2, NULL, &q, &err),
+		0);
+	assert_int_equal(access_plan_new(&policy, &p), 0);
+	access_plan_widen(p, false, 0);
+	assert_int_equal(access_plan_add(p, q, NOW_MS, NOW_MS, &err), -E2BIG);
+	access_plan_free(p);
+}
+
 /* How far before a range of so many days labels are proved */
 static int64_t days_around(bool wide, int64_t days, bool *ret_remembered)
 {
@@ -797,6 +873,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_others_than_prometheus_read_more_is_proved),
+		cmocka_unit_test(
+			an_at_that_others_ignore_or_move_is_proved_with_it_and_without),
+		cmocka_unit_test(parts_that_are_walked_twice_take_their_work),
 		cmocka_unit_test(
 			labels_of_long_ranges_are_of_all_time_where_the_server_has_them_so),
 		cmocka_unit_test(labels_that_are_hidden_are_not_copied_into_others),
