@@ -106,6 +106,40 @@ $M keep_metric_names
 $M[5i]
 {__graphite__="*"}
 {__graphite__="*", uuid="104"} or {__graphite__="*"}
+{uuid="101" or uuid=~".+"}
+{__name__="$M",uuid="101" or __name__="$M"}
+$M{uuid="101"}{uuid="102"}
+{"$M", "uuid"="102"}
+{"$M", "uuid"="101", "uuid"="102"}
+{'uuid'='102'}
+$M{uuid=~"101|"}
+$M{uuid=~"101|(?i:102)"}
+$M{uuid=~"101\$|102"}
+$M{uuid="101",ceems_id="beta"}
+$M{uuid="101"} + on () group_left (secret) $M{uuid="102"}
+clamp($M{uuid="101"}, scalar($M{uuid="102"}), 100000)
+quantile_over_time(scalar($M{uuid="102"}), $M{uuid="101"}[5m])
+max_over_time(sum_over_time($M{uuid="102"}[5m])[1h:1m])
+WITH (uuid = "102") $M{uuid=uuid}
+with (f(x) = $M{uuid=x}) f("102")
+$M{uuid="101"} @ (end() - 1h)
+$M{uuid="102"}[5m] @ 1
+$M if $M{uuid="101"}
+sum($M) limit 5
+aggr_over_time(("min_over_time", "max_over_time"), $M[5m])
+rollup_candlestick($M[5m])
+label_map($M, "uuid", "102", "101")
+limit_offset(10, 0, $M)
+info($M{uuid="101"}, {__name__=~".+", uuid="102"})
+limitk(10, $M)
+limit_ratio(-1, $M{uuid="102"})
+sort_by_label($M, "uuid")
+first_over_time($M{uuid="102"}[5m])
+rate($M{uuid="102"}[5m] anchored)
+xrate($M{uuid="102"}[5m])
+histogram_fraction(0, 1, $M)
+vm_account_id{uuid="101"}
+count({__name__!=""})
 E
 is "none of $n queries reads what is of others" "$bad" ""
 bad='' n=0
@@ -140,8 +174,70 @@ done <<E
 /api/v1/rules
 /metrics/../api/v1/query?$V
 /
+/api/v1/series?$MO $MV
+/api/v1/series?match[0]=$MO&match[1]=$MV
+/api/v1/query?query[]=$V
+/api/v1/query?$O;$V
+/api/v1/query?$O&step=60&$V
+/prometheus/api/v1/query?$V
+/select/0/prometheus/api/v1/query?$V
+/select/7/prometheus/api/v1/query?$V
+/select/multitenant/prometheus/api/v1/query?$V
+/api/prom/api/v1/query?$V
+/api/prom/read x=1
+/api/v1/query_explain?$V
+/api/v1/export?$MV
+/api/v1/export/csv?$MV&format=uuid,__value__
+/api/v1/export/native?$MV
+/api/v1/series/count
+/api/v1/status/top_queries
+/api/v1/status/active_queries
+/api/v1/stores
+/api/v1/user_stats
+/api/v1/cardinality/label_values?label_names[]=uuid
+/api/v1/cardinality/active_series?selector=$V
+/api/v1/import/prometheus x=1
+/admin/tenants
+/distributor/all_user_stats
+/ingester/tsdb/site
+/graphite/render?target=ceems_compute_unit_memory_used_bytes
+/graphite/metrics/find?query=*
+/render?target=*
+/metrics/find?query=*
+/tags/autoComplete/values?tag=uuid
+/vmui/
+/influx/query?q=SHOW%20DATABASES
+/influx/write x=1
+/expand-with-exprs?$V
+/debug/pprof/cmdline
+/flags
 E
 is "none of $n requests does" "$bad" ""
+# what only other servers know: VictoriaMetrics' filters and times, Thanos' stores and replicas
+bad='' n=0
+while IFS= read -r p; do
+	n=$((n + 1))
+	got=$(as alice "/api/v1/query?query=$M%7Buuid%3D%22101%22%7D&$p" -g | jq -c '[.data.result[]? | .metric.uuid, .value[1]]')
+	[ "$got" = '["101","1"]' ] || bad="$bad $p:$got"
+done <<-E
+	extra_label=uuid=102
+	extra_label=ceems_id=beta
+	extra_filters[]=%7Buuid%3D%22102%22%7D
+	extra_filters=%7Buuid%3D%22101%22%20or%20uuid%3D%22102%22%7D
+	max_lookback=100d
+	step=100d
+	latency_offset=-1d
+	round_digits=-9
+	nocache=1&trace=1
+	storeMatch[]=%7Bx%3D%22y%22%7D
+	replicaLabels[]=uuid&replicaLabels[]=ceems_id&dedup=true
+	dedup=false&partial_response=true
+	max_source_resolution=1h
+	engine=thanos&analyze=true&tenant=another
+	shard_info=%7B%22total_shards%22%3A2%7D
+	tenant=0:1&db=another
+E
+is "none of $n parameters of other servers changes an answer" "$bad" ""
 for p in label/secret/values label/uuid/values labels "series?match[]=$M"; do as alice "/api/v1/$p" -g; done >body
 is "what is asked for without a unit is narrowed" "$(leak)$(as alice /api/v1/label/uuid/values | jq -c '.data')" '["101","104","105"]'
 # 103 is bob's now: one block may hold labels of both
