@@ -22,6 +22,7 @@
 struct whole_steps {
 	uint64_t serial; /* unit_serial() that it belongs to */
 	uint32_t count;
+	bool extern_seen, extern_counted; /* the extern step */
 };
 
 struct unit_finals {
@@ -63,10 +64,36 @@ void unit_finals_free(struct unit_finals *f)
 	free(f);
 }
 
-/* Of a step's groups, one in each hierarchy, one has its CPU time. */
-static bool is_whole_step(const struct group_slot *s)
+static bool is_extern_step(const struct group_slot *s)
 {
-	return (s->has & GROUP_SLOT_CPU) && !(s->has & GROUP_SLOT_ADOPTED);
+	const char *name = strrchr(s->path, '/');
+
+	return name && strcmp(name, "/step_extern") == 0;
+}
+
+/* Of a step's groups, one in each hierarchy, one has its CPU time. On v1 Slurm 25.05
+ * and later make that of the extern step when the first process is adopted into it, and
+ * none before: its memory group tells of it. */
+static void add_whole_step(struct whole_steps *w, const struct group_slot *s)
+{
+	if (s->has & GROUP_SLOT_ADOPTED)
+		return;
+	w->count += (s->has & GROUP_SLOT_CPU) != 0;
+	if (!is_extern_step(s))
+		return;
+	w->extern_seen = true;
+	w->extern_counted |= (s->has & GROUP_SLOT_CPU) != 0;
+}
+
+/* An extern step with no group in which tasks are counted had none: unless there was no
+ * slot for that group. */
+static uint32_t count_whole_steps(const struct unit_finals *f,
+				  const struct whole_steps *w)
+{
+	struct step_groups_stats s;
+
+	step_groups_stats(f->env->step_groups, &s);
+	return w->count + (w->extern_seen && !w->extern_counted && !s.no_slot);
 }
 
 static bool slot_lives(const struct group_slot *s)
@@ -77,12 +104,12 @@ static bool slot_lives(const struct group_slot *s)
 void unit_finals_end_slot(struct unit_finals *f, const struct group_slot *s,
 			  uint32_t unit)
 {
-	if (unit >= f->unit_count || !is_whole_step(s))
+	if (unit >= f->unit_count)
 		return;
 	struct whole_steps *w = &f->whole[unit];
 	if (w->serial != unit_serial(f->env->units, unit))
 		*w = (struct whole_steps){.serial = unit_serial(f->env->units, unit)};
-	w->count++;
+	add_whole_step(w, s);
 }
 
 void unit_finals_look(struct unit_finals *f)
@@ -113,8 +140,10 @@ bool unit_finals_settled(const struct unit_finals *f, uint32_t unit)
 static bool is_seen_whole(const struct unit_finals *f, uint32_t unit)
 {
 	const struct unit *u = units_get(f->env->units, unit);
-	const struct whole_steps *w = &f->whole[unit];
-	uint32_t count = w->serial == unit_serial(f->env->units, unit) ? w->count : 0;
+	struct whole_steps w = f->whole[unit];
+
+	if (w.serial != unit_serial(f->env->units, unit))
+		w = (struct whole_steps){0};
 
 	for (uint32_t i = 0; i < f->slot_count; i++) {
 		if (f->unit_of[i] != unit)
@@ -122,9 +151,9 @@ static bool is_seen_whole(const struct unit_finals *f, uint32_t unit)
 		const struct group_slot *s = step_groups_slot(f->env->step_groups, i);
 		if (slot_lives(s))
 			return false;
-		count += is_whole_step(s);
+		add_whole_step(&w, s);
 	}
-	return u->steps_started && count >= u->steps_started;
+	return u->steps_started && count_whole_steps(f, &w) >= u->steps_started;
 }
 
 /* ---- files ----------------------------------------------------------------------- */

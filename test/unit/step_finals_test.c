@@ -243,6 +243,62 @@ static void nothing_is_told_of_a_unit_that_was_there_before_the_programs(void **
 	assert_int_equal(told_faults(), -1);
 }
 
+/* On v1 as Slurm 25.05 makes them: the extern step has a memory group only, and one for
+ * CPU time when a process is adopted into it. */
+static void end_unit_with_extern(bool adopts)
+{
+	static const char extern_path[] = "/slurm_n1/uid_1000/job_7/step_extern";
+	struct record r;
+	struct err err;
+	uint32_t memory = play_mkdir(extern_path, 3);
+
+	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
+	record_set(&r, r.unit, sizeof(r.unit), "7");
+	record_set(&r, r.node, sizeof(r.node), "n1");
+	r.step = RECORD_STEP_EXTERN;
+	r.boottime_ns = r.realtime_ns = lab.now;
+	record_add_cgroup(&r, CGROUP_MEMORY, extern_path);
+	assert_int_equal(
+		units_apply(lab.units, &r, lab.ring_pos++, lab.now, lab.now, &err), 0);
+	uint32_t step = play_mkdir(PATH_V1, 2);
+	step_lab_send(RECORD_STEP_START, PATH_V1, CGROUP_CPUACCT, 0);
+	uint32_t cpu = adopts ? play_mkdir(extern_path, 2) : UINT32_MAX;
+	play_faults(step, 7);
+	play_rmdir(step, 400, 0);
+	if (adopts) {
+		play_faults(cpu, 20);
+		play_rmdir(cpu, 100, 0);
+	}
+	play_rmdir(memory, 0, 4096);
+}
+
+static void an_extern_step_without_tasks_hides_no_counts(void **state)
+{
+	(void)state;
+	end_unit_with_extern(false);
+	assert_int_equal(told_faults(), 7);
+	step_lab_pass(2 * GROUP_SETTLE_MS);
+	assert_int_equal(told_faults(), 7);
+}
+
+static void an_extern_step_with_tasks_is_counted(void **state)
+{
+	(void)state;
+	end_unit_with_extern(true);
+	assert_int_equal(told_faults(), 27);
+	step_lab_pass(2 * GROUP_SETTLE_MS);
+	assert_int_equal(told_faults(), 27);
+}
+
+static void
+nothing_is_told_where_an_extern_steps_group_may_have_had_no_slot(void **state)
+{
+	(void)state;
+	end_unit_with_extern(false);
+	lab.kernel.control->no_slot = 1;
+	assert_int_equal(told_faults(), -1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -253,6 +309,9 @@ int main(void)
 		TEST(slots_of_ended_steps_are_not_kept_from_others),
 		TEST(nothing_is_told_of_a_unit_with_a_step_that_was_not_followed),
 		TEST(nothing_is_told_of_a_unit_that_was_there_before_the_programs),
+		TEST(an_extern_step_without_tasks_hides_no_counts),
+		TEST(an_extern_step_with_tasks_is_counted),
+		TEST(nothing_is_told_where_an_extern_steps_group_may_have_had_no_slot),
 	};
 	log_init("test", LOG_LOGFMT, LOG_EMERG);
 	return cmocka_run_group_tests_name("step_finals", tests, NULL, NULL);
