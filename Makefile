@@ -9,6 +9,11 @@ SHELL := /bin/bash
 
 VERSION := 0.1.0
 
+# Make takes a space for the end of a name, and a colon for that of a target
+ifneq ($(words $(CURDIR))$(findstring :,$(CURDIR)),1)
+$(error the path of this folder has a space or a colon, which make cannot handle; move the clone: $(CURDIR))
+endif
+
 include mk/config.mk
 
 PROGS :=

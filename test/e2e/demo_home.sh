@@ -35,8 +35,14 @@ ok "its logs are in the clone" [ -s "$clone/build/log/user.sh.log" ]
 like "they were seen from a place below /var/tmp" "$top" '^/var/tmp/ceems-view\.'
 ok "which is gone" [ ! -e "$top" ]
 
+mkdir "$clone/.git" && echo secret >"$clone/.git/config"
 chmod -R go-rwx "$clone"
-like "files closed one by one are said to be" "$(run_there test/reach true)" 'closed to other users .*chmod -R go\+rX'
+like "the three things hold where umask 077 closed each file" "$(run_there test/run test/user.sh)" '3 passed, 0 failed'
+is "the clone and its .git stay closed" "$(stat -c %a "$clone" "$clone/.git" "$clone/.git/config" | tr '\n' ' ')" "700 700 600 "
+is "opened files are not opened twice" "$(run_there test/reach true)" ""
+chmod -R go-rwx "$clone"
+chmod 711 "$SCRATCH/home" "$clone"
+like "in a clone that others reach closed files are left alone and said to be" "$(run_there test/reach true)" 'closed to other users .*chmod -R go\+rX'
 
 # the demo before anything is started: each cause by its name
 why=$(test/rig/slurm possible) || { skip "the demo names its causes" "$why"; tap_done; }

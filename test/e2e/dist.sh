@@ -16,6 +16,8 @@ make -s check-unit >"$SCRATCH/check.log" 2>&1
 like "its unit tests pass" "$(tail -1 "$SCRATCH/check.log")" '^[1-9][0-9]* passed, 0 failed'
 like "without cmocka they say what is missing" "$(make -s check-unit HAVE_CMOCKA= 2>&1)" 'cmocka is missing: apt-get install libcmocka-dev'
 like "and make help names them" "$(make help)" 'make check-unit .*libcmocka-dev'
+mkdir "$SCRATCH/a b" && cp Makefile "$SCRATCH/a b/"
+like "a clone whose path make cannot handle is told so" "$(make -C "$SCRATCH/a b" 2>&1)" 'the path of this folder has a space or a colon.* move the clone: .*/a b\.'
 make -s install DESTDIR="$SCRATCH/root" PREFIX=/usr >"$SCRATCH/install.log" 2>&1
 is "it installs" $? 0
 git init -q "$SCRATCH" # nobody's clone is taken for that of the sources
