@@ -8,7 +8,9 @@ tap_alone=
 tap_failed=0
 tap_pids=()
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-umask 022 # what programs refuse must not depend on the caller
+# What programs refuse or print must not depend on the caller: awk's numbers have a comma in German
+umask 022
+export LC_ALL=C
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/ceems-test.XXXXXX")
