@@ -178,6 +178,25 @@ else
 	skip "nor does a C program ever" "no compiler"
 fi
 
+# ---- Ctrl-C, or a time limit over the whole run: tests end what they started, and nothing goes on
+lasting='trap "echo ended >>\$0.ended; exit 1" TERM; echo $$ >>$0.began; sleep 300 & wait'
+fake lasts1 "$lasting"
+fake lasts2 "$lasting"
+fake lasts3 "# alone"$'\n'"$lasting"
+interrupt() { # name...: "exit status, how many had begun, how many were told"
+	local args=("${@/#/$SCRATCH/}") runner
+	rm -f "$SCRATCH"/*.{began,ended}
+	BUILD=$SCRATCH/b test/run "${args[@]}" >"$SCRATCH/out" 2>&1 &
+	runner=$!
+	wait_for 60 eval '[ "$(cat "$SCRATCH"/*.began | wc -l)" = '$#' ]'
+	kill $runner
+	wait $runner
+	echo "$? $(cat "$SCRATCH"/*.began | wc -l) $(cat "$SCRATCH"/*.ended | wc -l)"
+}
+is "an interrupted run ends the tests that run" "$(interrupt lasts1 lasts2)" "130 2 2"
+is "one that runs alone, too" "$(interrupt lasts3)" "130 1 1"
+like "the run says so" "$(cat "$SCRATCH/out")" 'interrupted: ending the tests'
+
 # ---- names of tests can be read alone
 cat >"$SCRATCH/names" <<END
 #!/bin/bash
