@@ -163,6 +163,8 @@ static void put_report(struct buf *b, const struct report *r)
 	put_spool_id(b, "array_job", r->array_job);
 	put_spool_id(b, "array_task", r->array_task);
 	put_spool_number(b, "cpus", r->cpus);
+	put_spool_number(b, "millicpus", r->millicpus);
+	put_spool_number(b, "sized_ns", r->sized_ns);
 	put_spool_number(b, "memory_bytes", r->memory_bytes);
 	put_spool_text(b, "gpus", r->gpus);
 	put_spool_text(b, "gpu_share", r->gpu_share);

@@ -58,6 +58,7 @@ void report_fill_unit(struct report *r, enum report_type type, const struct unit
 	r->array_job = unit->array_job;
 	r->array_task = unit->array_task;
 	r->cpus = unit_cpus(unit);
+	r->millicpus = unit->flags & RECORD_MILLICPUS ? unit->cpus : 0;
 	r->memory_bytes = unit->memory_bytes;
 	SET(r, gpus, unit->gpus);
 	SET(r, gpu_share, unit->gpu_share);
@@ -268,7 +269,7 @@ uint32_t report_fill_hash(const struct units *u, uint32_t i)
 		unit->restarts,     unit->uid,
 		unit->gid,          unit->array_job,
 		unit->array_task,   unit->het_job,
-		unit_cpus(unit),    unit->marks & told,
+		unit_mcpus(unit),   unit->marks & told,
 		unit->memory_bytes, unit->started_realtime_ns,
 	};
 	uint32_t h = crc32c(0, numbers, sizeof(numbers));

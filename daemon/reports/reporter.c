@@ -356,6 +356,7 @@ static void gather_running(struct reporter *r, struct report_batch *b, uint32_t 
 		unit_report_mark(u, i, 0, REPORT_FINISHED | REPORT_FINISHING);
 	if (s->start_hash != hash) {
 		report_fill_unit(&r->report, REPORT_START, u, i, &r->p.who);
+		r->report.sized_ns = r->report.millicpus ? unit_now_ns : 0;
 		struct report_item *item = put_report_item(r, b, i);
 		if (item)
 			item->hash = hash;

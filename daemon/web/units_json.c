@@ -127,7 +127,8 @@ static void put_json_unit(struct units *u, uint32_t i, struct buf *b)
 	put_json_text(b, "end", end_name(unit->end));
 	put_json_number(b, "uid", unit->uid);
 	put_json_number(b, "gid", unit->gid);
-	put_json_number(b, "cpus", unit_cpus(unit));
+	buf_puts(b, ",\"cpus\":");
+	buf_put_scaled(b, unit_mcpus(unit), 3);
 	put_json_number(b, "memory_bytes", unit->memory_bytes);
 	if (unit->array_job != RECORD_NO_VAL) {
 		put_json_number(b, "array_job", unit->array_job);

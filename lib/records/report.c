@@ -42,6 +42,8 @@ enum field_id {
 	F_BEFORE = 29,
 	F_COUNTS = 30,
 	F_MOUNT = 31,
+	F_MILLICPUS = 32,
+	F_SIZED = 33,
 
 	F_SLUID = 256,
 	F_NAME = 257,
@@ -73,6 +75,8 @@ static const struct tlv_member report_fields[] = {
 	FIELD(F_ARRAY_JOB, TLV_U32, array_job, true),
 	FIELD(F_ARRAY_TASK, TLV_U32, array_task, true),
 	FIELD(F_CPUS, TLV_U32, cpus, false),
+	FIELD(F_MILLICPUS, TLV_U32, millicpus, false),
+	FIELD(F_SIZED, TLV_U64, sized_ns, false),
 	FIELD(F_MEMORY, TLV_U64, memory_bytes, false),
 	FIELD(F_GPU_COUNT, TLV_U32, gpu_count, false),
 	FIELD(F_GPUS, TLV_TEXT, gpus, false),

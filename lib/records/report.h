@@ -164,6 +164,10 @@ struct report {
 	char gpus[RECORD_GPUS_MAX];      /* indices, "0,2-3" */
 	char gpu_share[RECORD_GPUS_MAX]; /* "shard:N", "mps:PERCENT", "": whole ones */
 
+	uint32_t millicpus; /* pods: of which cpus is the number rounded up; 0: cpus is
+			       all there is to say */
+	uint64_t sized_ns;  /* START: when it had these; 0: not known */
+
 	uint64_t started_ns;
 	uint64_t
 		started_boottime_ns; /* the same moment by CLOCK_BOOTTIME, 0: unknown */

@@ -136,10 +136,12 @@ static void random_report(uint64_t *seed, struct report *r)
 	r->instance = number(seed) | 1;
 	uint32_t *const u32[] = {&r->restarts,  &r->uid,           &r->gid,
 				 &r->array_job, &r->cpus,          &r->array_task,
-				 &r->gpu_count, &r->steps_started, &r->hints.het_job};
+				 &r->gpu_count, &r->steps_started, &r->hints.het_job,
+				 &r->millicpus};
 	for (size_t i = 0; i < sizeof(u32) / sizeof(u32[0]); i++)
 		*u32[i] = (uint32_t)number(seed);
 	r->memory_bytes = number(seed);
+	r->sized_ns = number(seed);
 	random_text(seed, r->boot_id, sizeof(r->boot_id));
 	random_text(seed, r->gpus, sizeof(r->gpus));
 	random_text(seed, r->gpu_share, sizeof(r->gpu_share));

@@ -49,6 +49,52 @@ static void a_start_that_knows_more_is_told_again(void **state)
 	assert_int_equal(heard[0].instance, heard[1].instance);
 }
 
+static void pod(uint32_t millicpus)
+{
+	struct record rec_ = rec(RECORD_STEP_START, "p", 1);
+	rec_.manager = MANAGER_K8S;
+	rec_.flags = RECORD_MILLICPUS;
+	rec_.cpus = millicpus;
+	assert_int_equal(apply(&rec_), 0);
+	now += SEC;
+	work();
+}
+
+static void assert_sized(uint32_t millicpus, uint32_t cpus, uint64_t at)
+{
+	const struct heard *h = last(REPORT_START);
+
+	assert_int_equal(report_decode(h->bytes, h->len, &r, &err), 0);
+	assert_int_equal(r.millicpus, millicpus);
+	assert_int_equal(r.cpus, cpus);
+	assert_int_equal(r.sized_ns, at);
+}
+
+static void
+a_pod_is_told_of_to_a_thousandth_of_a_cpu_and_when_it_is_resized(void **state)
+{
+	(void)state;
+	begin(16);
+	uint64_t start_ns = now;
+	pod(250);
+	uint64_t since_ns = now - start_ns;
+	uint64_t began_ns = units_get(u, units_find(u, MANAGER_K8S, NODE, "p", 0))
+				    ->started_realtime_ns;
+	assert_sized(250, 1, began_ns + since_ns);
+	work_until(now + 20 * SEC);
+	assert_int_equal(count(REPORT_START), 1);
+	pod(251); /* as many whole ones */
+	assert_int_equal(count(REPORT_START), 2);
+	assert_sized(251, 1, began_ns + now - start_ns);
+	pod(2000);
+	assert_sized(2000, 2, began_ns + now - start_ns);
+	/* a job's report is as it was */
+	start_ok("7", RECORD_STEP_EXTERN);
+	now += SEC;
+	work();
+	assert_sized(0, r.cpus, 0);
+}
+
 static void a_short_unit_has_one_interval_and_one_final_and_no_start(void **state)
 {
 	(void)state;
@@ -526,6 +572,8 @@ int main(void)
 		cmocka_unit_test(
 			a_start_is_told_once_and_again_unchanged_after_a_restart),
 		cmocka_unit_test(a_start_that_knows_more_is_told_again),
+		cmocka_unit_test(
+			a_pod_is_told_of_to_a_thousandth_of_a_cpu_and_when_it_is_resized),
 		cmocka_unit_test(
 			a_short_unit_has_one_interval_and_one_final_and_no_start),
 		cmocka_unit_test(windows_end_at_whole_multiples),

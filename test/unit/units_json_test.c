@@ -102,7 +102,7 @@ static void facts_stand_beside_and_hints_apart(void **state)
 	assert_string_equal(json_object_get_string(get(unit, "manager")), "slurm");
 	assert_string_equal(json_object_get_string(get(unit, "state")), "running");
 	assert_int_equal(json_object_get_int(get(unit, "uid")), 1000);
-	assert_int_equal(json_object_get_int(get(unit, "cpus")), 4);
+	assert_string_equal(json_object_to_json_string(get(unit, "cpus")), "4");
 	assert_int_equal(json_object_get_int64(get(unit, "memory_bytes")), 1 << 30);
 	assert_non_null(
 		strstr(out.data, "\"started_realtime_ns\":1700000000500000000"));
@@ -140,6 +140,19 @@ static void what_a_step_runs_is_a_hint(void **state)
 					 "\"name\":\"other\"}}"));
 	assert_non_null(strstr(out.data, "\"hints\":{\"trusted\":false,"
 					 "\"command\":\"burn\\u000a\"}}"));
+}
+
+static void pod_has_a_part_of_a_cpu(void **state)
+{
+	(void)state;
+	auto_buf struct buf out = BUF_INIT;
+	struct record r = step(RECORD_STEP_START, "pod");
+	r.manager = MANAGER_K8S;
+	r.flags |= RECORD_MILLICPUS;
+	r.cpus = 250;
+	apply(&r);
+	assert_int_equal(units_put_json(u, &out), 0);
+	assert_non_null(strstr(out.data, "\"cpus\":0.25,"));
 }
 
 static void gpus_that_slurm_set_are_a_fact(void **state)
@@ -223,6 +236,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(facts_stand_beside_and_hints_apart,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_step_runs_is_a_hint, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(pod_has_a_part_of_a_cpu, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(gpus_that_slurm_set_are_a_fact, setup,
 						teardown),
