@@ -22,7 +22,7 @@
 static const struct column table[] = {
 	C("Account", "project", TEXT, 10, ACCOUNT, "account, the API's project"),
 	C("AdminComment", NULL, TEXT, 15, ADMIN_COMMENT, "comment of an administrator"),
-	C("AllocCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
+	C("AllocCPUS", NULL, PARTS, 10, CPUS, "allocated CPUs"),
 	C("AllocGPUS", NULL, COUNT, 9, GPUS, "allocated GPUs"),
 	C("AllocMem", NULL, BYTES, 10, MEMORY_BYTES, "allocated memory"),
 	C("AllocNodes", NULL, COUNT, 10, NODES, "allocated nodes"),
@@ -57,7 +57,7 @@ static const struct column table[] = {
 	  "allocated CPUs times elapsed time, in hours"),
 	C("CPUMigrations", NULL, COUNT, 13, MIGRATIONS,
 	  "times its threads were moved to another CPU"),
-	C("CPUs", NULL, COUNT, 6, CPUS, "CPUs of a VM, a pod or a job"),
+	C("CPUs", NULL, PARTS, 6, CPUS, "CPUs of a VM, a pod or a job"),
 	C("CPUTime", NULL, SPAN, 10, CPU_ALLOC_S, "allocated CPUs times elapsed time"),
 	C("CPUTimeRAW", NULL, COUNT, 10, CPU_ALLOC_S, "the same in seconds"),
 	C("Created", NULL, TIME, 19, SUBMITTED, "when a VM, a pod or a job was made"),
@@ -163,7 +163,7 @@ static const struct column table[] = {
 	C("MemPeak", NULL, BYTES, 10, MEMORY_PEAK_BYTES, "highest memory on one node"),
 	C("MinorFaults", NULL, COUNT, 11, MINOR_FAULTS, "page faults that did not"),
 	C("Namespace", NULL, TEXT, 15, NAMESPACE, "namespace of a pod"),
-	C("NCPUS", NULL, COUNT, 10, CPUS, "allocated CPUs"),
+	C("NCPUS", NULL, PARTS, 10, CPUS, "allocated CPUs"),
 	C("NetIn", NULL, BYTES, 10, NET_RX_BYTES, "bytes received"),
 	C("NetOut", NULL, BYTES, 10, NET_TX_BYTES, "bytes sent"),
 	C("NetPacketsIn", NULL, COUNT, 12, NET_RX_PACKETS,
@@ -503,6 +503,9 @@ static void put_column_number(struct buf *out, const struct column *c, double v,
 		break;
 	case COLUMN_RATIO:
 		buf_printf(out, "%.1f%%", v * 100);
+		break;
+	case COLUMN_PARTS:
+		buf_printf(out, "%.12g", v);
 		break;
 	case COLUMN_DECIMAL:
 		buf_printf(out, "%.2f", v);

@@ -20,6 +20,7 @@ enum column_kind {
 	COLUMN_CPU_SPAN, /* the same, below an hour MM:SS.mmm as sacct's TotalCPU */
 	COLUMN_MINUTES,  /* seconds, in minutes */
 	COLUMN_COUNT,
+	COLUMN_PARTS, /* a count, or parts of one */
 	COLUMN_BYTES,
 	COLUMN_RATIO, /* shown in per cent */
 	COLUMN_DECIMAL,

@@ -62,8 +62,8 @@ static void say_cpu(const double *n, struct buf *t)
 	if (!isnan(n[UNIT_CPU_ALLOC_S])) {
 		buf_puts(t, t->len ? " of " : "");
 		put_span(t, n[UNIT_CPU_ALLOC_S]);
-		buf_printf(t, " (%.0f CPU%s)", n[UNIT_CPUS],
-			   n[UNIT_CPUS] == 1 ? "" : "s");
+		buf_printf(t, " (%.12g CPU%s)", n[UNIT_CPUS],
+			   n[UNIT_CPUS] <= 1 ? "" : "s");
 	}
 }
 

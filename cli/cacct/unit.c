@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cacct/kind.h"
 #include "lib/http/json.h"
 #include "lib/parse.h"
 #include "lib/records/job.h"
@@ -354,8 +355,10 @@ static void complete_unit(struct unit *u, int64_t now)
 		n[UNIT_GFLOPS] = n[UNIT_FP_OPERATIONS] / n[UNIT_ELAPSED_S] / 1e9;
 	if (isnan(n[UNIT_CPU_S]))
 		n[UNIT_CPU_S] = sum_known(n[UNIT_CPU_USER_S], n[UNIT_CPU_SYSTEM_S]);
-	/* as in sacct: the nodes' reports may be behind */
-	if (!isnan(n[UNIT_CPUS] * n[UNIT_ELAPSED_S]))
+	/* as in sacct: the nodes' reports may be behind. VMs and pods are resized. */
+	if ((kind_of_manager(u->text[UNIT_MANAGER]) == KIND_JOB ||
+	     isnan(n[UNIT_CPU_ALLOC_S])) &&
+	    !isnan(n[UNIT_CPUS] * n[UNIT_ELAPSED_S]))
 		n[UNIT_CPU_ALLOC_S] = n[UNIT_CPUS] * n[UNIT_ELAPSED_S];
 	if (isnan(n[UNIT_CPU_RATIO]) && n[UNIT_CPU_ALLOC_S] > 0)
 		n[UNIT_CPU_RATIO] = n[UNIT_CPU_S] / n[UNIT_CPU_ALLOC_S];

@@ -276,6 +276,54 @@ static void what_was_asked_for_stands_beside_what_was_used(void **state)
 	}
 }
 
+/* One that was resized in place, and whole CPUs as they were */
+static void parts_of_a_cpu_are_shown_and_counted(void **state)
+{
+	static const char *const cases[][2] = {
+		{"\"resource_manager\":\"k8s\",\"allocation\":{\"cpus\":0.25},"
+		 "\"total_time_seconds\":{\"alloc_cputime\":900},"
+		 "\"avg_cpu_usage\":{\"global\":50}",
+		 "0.25|0.25|0.25|00:15:00|0.250|50.0%|0.125\n"},
+		{"\"resource_manager\":\"k8s\",\"allocation\":{\"cpus\":0.5},"
+		 "\"total_time_seconds\":{\"alloc_cputime\":1350},"
+		 "\"avg_cpu_usage\":{\"global\":50}",
+		 "0.5|0.5|0.5|00:22:30|0.375|50.0%|0.188\n"},
+		{"\"resource_manager\":\"k8s\",\"allocation\":{}", "||||||\n"},
+		/* as in sacct, whatever nodes have reported so far */
+		{"\"resource_manager\":\"slurm\",\"allocation\":{\"cpus\":131072},"
+		 "\"total_time_seconds\":{\"alloc_cputime\":900},"
+		 "\"avg_cpu_usage\":{\"global\":50}",
+		 "131072|131072|131072|5461-08:00:00|131072|50.0%|65536\n"},
+	};
+	static struct columns columns;
+	const struct table_style style = {.form = TABLE_PARSABLE2};
+	struct err err;
+
+	(void)state;
+	columns.count = 0;
+	assert_int_equal(columns_parse("cpus,alloccpus,ncpus,cputime,cpuhours,cpueff,"
+				       "wastedcpuhours",
+				       &columns, &err),
+			 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
+		struct table t;
+		struct unit u;
+		buf_printf(&text,
+			   "{\"uuid\":\"1\",\"started_at_ts\":1774512070000,"
+			   "\"ended_at_ts\":1774515670000,%s}",
+			   cases[i][0]);
+		auto_json struct json_object *o = json_tokener_parse(text.data);
+		assert_non_null(o);
+		unit_from_json(o, NOW, &u);
+		table_init(&t, &columns, &style);
+		assert_int_equal(table_add(&t, &u, &err), 0);
+		assert_int_equal(table_write(&t, NULL, &out), 0);
+		table_done(&t);
+		assert_string_equal(out.data, cases[i][1]);
+	}
+}
+
 /* The peer's kilowatt hours have the building's share in them, as joules have not. */
 static void energy_is_as_measured_where_the_server_says_it(void **state)
 {
@@ -590,6 +638,7 @@ int main(void)
 		cmocka_unit_test(fields_count_columns_and_not_bytes),
 		cmocka_unit_test(names_are_suggested_whole),
 		cmocka_unit_test(format_refuses_what_it_does_not_know),
+		cmocka_unit_test(parts_of_a_cpu_are_shown_and_counted),
 		cmocka_unit_test(what_was_asked_for_stands_beside_what_was_used),
 		cmocka_unit_test(energy_is_as_measured_where_the_server_says_it),
 		cmocka_unit_test(job_lists_are_read_as_sacct_does),
