@@ -40,8 +40,8 @@ static const struct export_kind {
 	 "SELECT c.name AS cluster, c.manager, u.uuid, u.restarts, pe.name AS "
 	 "\"user\", "
 	 "u.uid, pr.name AS project, u.name, u.partition, u.qos, u.state, u.exit_code, "
-	 "u.submitted, u.started, u.ended, u.known_by, u.nodes, u.cpus, "
-	 "u.memory_bytes, "
+	 "u.submitted, u.started, u.ended, u.known_by, u.nodes, "
+	 "unit_cpus(u.cpus, u.millicpus) AS cpus, u.memory_bytes, "
 	 "u.gpus, u.node_list, u.wall_ms, u.node_ms, u.observed_ms, " SUMS
 	 " FROM unit d, LATERAL (SELECT d.*) u " NAMES "WHERE u.ended >= ",
 	 "u.ended, u.id", ROW_CSV},

@@ -294,6 +294,43 @@ int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *e
 	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_found()", NULL, err);
 }
 
+static void copy_size(struct pg_copy *c, uint32_t seq, const struct ingest_node *n)
+{
+	if (n->millicpus == INGEST_NULL)
+		return;
+	pg_copy_row(c);
+	pg_copy_s32(c, (int32_t)seq);
+	pg_copy_s64(c, n->instance);
+	pg_copy_s32(c, (int32_t)n->millicpus);
+	copy_time(c, n->sized_ns);
+}
+#define SIZE_COLUMN_COUNT 4
+
+int ingest_copy_sizes(struct pg *pg, const struct ingest_group *g, struct err *err)
+{
+	struct pg_copy c;
+	uint32_t seq = 0, count = 0;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			count += g->pushes[i]->nodes[k].millicpus != INGEST_NULL;
+	}
+	if (!count)
+		return 0;
+	int rc = pg_exec(pg, "SELECT ingest_sizes_staging()", NULL, err);
+	if (rc == 0)
+		rc = pg_copy_begin(&c, pg, "COPY in_size FROM STDIN (FORMAT binary)",
+				   SIZE_COLUMN_COUNT, err);
+	if (rc < 0)
+		return rc;
+	for (uint32_t i = 0; i < g->count; i++) {
+		for (uint32_t k = 0; k < g->pushes[i]->node_count; k++)
+			copy_size(&c, seq++, &g->pushes[i]->nodes[k]);
+	}
+	rc = pg_copy_end(&c, NULL, err);
+	return rc < 0 ? rc : pg_exec(pg, "SELECT ingest_sizes()", NULL, err);
+}
+
 /* The first value for an instance counts, as for its shift. */
 int ingest_copy_over(struct pg *pg, const struct ingest_group *g, struct err *err)
 {

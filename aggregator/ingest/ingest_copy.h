@@ -27,6 +27,8 @@ int ingest_copy_intervals(struct pg *pg, const struct ingest_group *g, bool stag
 int ingest_copy_marks(struct pg *pg, const struct ingest_group *g, uint64_t now_ns,
 		      uint64_t delay_ms, struct err *err);
 int ingest_copy_nodes(struct pg *pg, const struct ingest_group *g, struct err *err);
+/* For nodes with pods: their CPUs in thousandths; after ingest_merge(). */
+int ingest_copy_sizes(struct pg *pg, const struct ingest_group *g, struct err *err);
 /* For nodes with found units: what those had used before; after ingest_merge(). */
 int ingest_copy_found(struct pg *pg, const struct ingest_group *g, struct err *err);
 /* For nodes whose times are flagged: when they had ended at the latest; after

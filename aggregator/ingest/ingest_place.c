@@ -200,6 +200,7 @@ void ingest_place_move(struct report *r, int64_t shift_ms)
 		return;
 	move_time(&r->started_ns, ns);
 	move_time(&r->ended_ns, ns);
+	move_time(&r->sized_ns, ns);
 	move_time(&r->t0_ns, ns);
 	move_time(&r->t1_ns, ns);
 	for (uint32_t i = 0; i < r->step_count; i++) {

@@ -304,6 +304,14 @@ struct ingest_place ingest_place_of(const struct ingest_rules *rules,
 	};
 }
 
+/* An end is told when all is over. */
+static uint64_t sized_ns_of(const struct report *r)
+{
+	uint64_t at = r->type == REPORT_FINAL ? r->ended_ns : r->sized_ns;
+
+	return at >= r->started_ns && at <= TIME_MAX_NS ? at : 0;
+}
+
 /* The shift of its times, and when it was over; 0: not flagged */
 struct placed {
 	int64_t shift_ms;
@@ -336,6 +344,10 @@ static int put_node_row(const struct report *r, const struct placed *placed,
 		.shift_ms = placed->shift_ms,
 		.over_ns = placed->over_ns,
 		.cpus = count_of(r->cpus, COUNT_MAX),
+		.millicpus = r->manager == MANAGER_K8S
+				     ? count_of(r->millicpus, COUNT_MAX)
+				     : INGEST_NULL,
+		.sized_ns = sized_ns_of(r),
 		.memory_bytes = count_of(r->memory_bytes, MEMORY_MAX),
 		.gpus = count_of(r->gpu_count, COUNT_MAX),
 		.manager = put_push_text(p, record_manager_name(r->manager)),

@@ -51,6 +51,8 @@ struct ingest_node {
 	int64_t shift_ms;                     /* included in them */
 	uint64_t over_ns;                     /* see ingest_place_over() */
 	int64_t cpus, memory_bytes, gpus;
+	int64_t millicpus; /* INGEST_NULL: cpus says it all */
+	uint64_t sized_ns; /* when it had them, 0: not known */
 	ingest_text manager, cluster, node, boot, uuid, how_ended, gpu_list, gpu_share;
 	ingest_text hints; /* JSON */
 	/* JSON: final, what the kernel programs counted; 0: nothing */

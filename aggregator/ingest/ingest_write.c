@@ -420,6 +420,8 @@ static int write_group_body(struct pg *pg, void *arg, struct err *err)
 	if (rc == 0)
 		rc = pg_exec(pg, "SELECT ingest_merge_boottime()", &r, err);
 	if (rc == 0)
+		rc = ingest_copy_sizes(pg, g, err);
+	if (rc == 0)
 		rc = ingest_copy_found(pg, g, err);
 	if (rc == 0)
 		rc = ingest_copy_over(pg, g, err);

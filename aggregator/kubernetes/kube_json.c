@@ -76,7 +76,8 @@ static uint64_t amount_of(struct json_object *o, const char *name)
 	return s && kube_quantity(s, &v) == 0 ? v : 0;
 }
 
-/* What a container may use: its limit, else what it asked for. */
+/* The memory that a container may use: its limit, else what it asked for. Its CPUs are
+ * what it asked for, as nodes have them (contrib/k8s/pod_size.h), else its limit. */
 static void add_container(const struct kube *k, struct json_object *c,
 			  struct pod_needs *ret)
 {
@@ -84,9 +85,9 @@ static void add_container(const struct kube *k, struct json_object *c,
 	struct json_object *res = get_map(c, "resources");
 	struct json_object *most = get_map(res, "limits");
 	struct json_object *least = get_map(res, "requests");
-	uint64_t cpu = amount_of(most, "cpu"), memory = amount_of(most, "memory");
+	uint64_t cpu = amount_of(least, "cpu"), memory = amount_of(most, "memory");
 
-	ret->cpu_milli += cpu ? cpu : amount_of(least, "cpu");
+	ret->cpu_milli += cpu ? cpu : amount_of(most, "cpu");
 	ret->memory_milli += memory ? memory : amount_of(least, "memory");
 	for (size_t i = 0; i < (k->gpu_count ? k->gpu_count : 2); i++)
 		ret->gpus_milli +=
@@ -105,6 +106,8 @@ static void put_needs(struct buf *b, const struct kube *k, struct json_object *s
 		 gpus = (sum.gpus_milli + 999) / 1000;
 	if (cpus && cpus <= INT32_MAX)
 		put_row_value(b, "cpus", cpus);
+	if (sum.cpu_milli && sum.cpu_milli <= INT32_MAX)
+		put_row_value(b, "millicpus", sum.cpu_milli);
 	if (sum.memory_milli >= 1000)
 		put_row_value(b, "memory_bytes", sum.memory_milli / 1000);
 	if (gpus && gpus <= INT32_MAX)

@@ -3,7 +3,7 @@
  * (lib/records/batch.h) on stdout, packed with --packed.
  *
  * start|interval|final key=value ...: cluster node unit instance restarts uid cpus
- * manager (a number)
+ * millicpus sized manager (a number)
  * memory started ended t0 t1 end user system mean peak package dram host other source
  * tensor (GPUs' time, ns) before_user before_system (of one that was found)
  * flags name boot boottime (of the start) step; times in seconds; sluid (its control
@@ -179,6 +179,8 @@ static int make_report(const struct line *l, uint64_t more, unsigned char *out,
 	r.restarts = (uint32_t)number(l, "restarts", 0);
 	r.uid = (uint32_t)number(l, "uid", 1000);
 	r.cpus = (uint32_t)number(l, "cpus", 0);
+	r.millicpus = (uint32_t)number(l, "millicpus", 0);
+	r.sized_ns = number(l, "sized", 0) * NS;
 	r.memory_bytes = number(l, "memory", 0);
 	r.started_ns = number(l, "started", 0) * NS;
 	r.started_boottime_ns = number(l, "boottime", 0) * NS;

@@ -2,6 +2,7 @@
 /* Answers of an API server, good, cut in half and hostile; quantities; names of users.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "aggregator/kubernetes/kube_json.h"
@@ -52,6 +53,41 @@ static void quantities_are_read_exactly(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_true(kube_quantity(bad[i], &v) < 0);
 	assert_int_equal(kube_quantity("99999999999999Gi", &v), -ERANGE);
+}
+
+static void cpus_are_what_is_requested_to_a_thousandth(void **state)
+{
+	(void)state;
+	static const struct kube none = {0};
+	struct kube_list list;
+	auto_buf struct buf rows = BUF_INIT;
+	static const struct {
+		const char *containers, *want;
+	} cases[] = {
+		{"{\"resources\":{\"requests\":{\"cpu\":\"250m\"},\"limits\":"
+		 "{\"cpu\":\"2\"}}}",
+		 "\"cpus\":1,\"millicpus\":250"},
+		{"{\"resources\":{\"requests\":{\"cpu\":\"250m\"}}},"
+		 "{\"resources\":{\"limits\":{\"cpu\":\"1\"}}}",
+		 "\"cpus\":2,\"millicpus\":1250"},
+		{"{\"resources\":{\"requests\":{\"cpu\":\"3\"}}}",
+		 "\"cpus\":3,\"millicpus\":3000"},
+		{"{\"resources\":{\"requests\":{\"memory\":\"1Mi\"}}}", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[1024];
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{},\"items\":[{" META
+			 ",\"spec\":{\"containers\":[%s]}}]}",
+			 cases[i].containers);
+		const char *got = read_pods(&none, text, &rows, &list);
+		assert_non_null(got);
+		if (cases[i].want)
+			assert_non_null(strstr(got, cases[i].want));
+		else
+			assert_null(strstr(got, "cpus"));
+	}
 }
 
 static void annotations_count_only_where_the_site_says_so(void **state)
@@ -294,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantities_are_read_exactly),
+		cmocka_unit_test(cpus_are_what_is_requested_to_a_thousandth),
 		cmocka_unit_test(annotations_count_only_where_the_site_says_so),
 		cmocka_unit_test(no_pod_is_another_by_its_annotations),
 		cmocka_unit_test(the_class_of_qos_is_read),
