@@ -39,7 +39,8 @@ int profile_open_process(int procfd, uint32_t pid, struct err *err);
  * process. */
 int profile_find_unit(int process, char *ret, struct err *err);
 uint32_t profile_owner(int process);
-/* Who started it: also of one that root owns, since it may not be looked into. */
+/* Who is behind it: also of one that root owns, since it may not be looked into; of one
+ * with another uid, in a user namespace, whoever made that. */
 uint32_t profile_user(int process);
 /* Its maps, as they are now, in a file in memory: its descriptor, at its beginning. The
  * kernel may let both this and the next one wait for as long as a file server does not
@@ -51,9 +52,9 @@ int profile_copy_maps(int process, struct err *err);
 int profile_open_file(int process, uint64_t start, uint64_t end,
 		      struct profile_file *ret, struct err *err);
 
-/* Its perf map, which has to be uid's. -EPERM: another user's, or it has other names;
- * -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
-int profile_open_perf_map(int process, uint32_t uid, struct err *err);
+/* Its perf map, which has to be its own user's. -EPERM: another user's, or it has other
+ * names; -ELOOP: a link, -EINVAL: no regular file, -EFBIG: over PROFILE_PERF_MAP_MAX */
+int profile_open_perf_map(int process, struct err *err);
 
 struct profile_service {
 	int link;          /* to who asks: a ceems-profiler, or ceemsd */

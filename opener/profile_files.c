@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -78,13 +80,38 @@ uint32_t profile_owner(int process)
 	return fstat(process, &st) == 0 ? st.st_uid : 0;
 }
 
-uint32_t profile_user(int process)
+static uint32_t read_own_uid(int process)
 {
 	uint32_t uid = profile_owner(process);
 
 	if (!uid)
 		(void)read_status_number(process, "Uid:\t", false, &uid, NULL);
 	return uid;
+}
+
+/* Whoever made the outermost user namespace that is not root's made those in it, too:
+ * ioctl_ns(2). 0: there is none below our own. */
+static uint32_t find_namespace_maker(int process)
+{
+	uint32_t maker = 0;
+	int fd = openat(process, "ns/user", O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0) { /* there are 32 levels */
+		uid_t uid;
+		int parent = ioctl(fd, NS_GET_PARENT);
+		if (parent >= 0 && ioctl(fd, NS_GET_OWNER_UID, &uid) == 0 && uid)
+			maker = uid;
+		close(fd);
+		fd = parent;
+	}
+	return maker;
+}
+
+uint32_t profile_user(int process)
+{
+	uint32_t maker = find_namespace_maker(process);
+
+	return maker ? maker : read_own_uid(process);
 }
 
 int profile_copy_maps(int process, struct err *err)
@@ -156,7 +183,7 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 	return steal_fd(&fd);
 }
 
-int profile_open_perf_map(int process, uint32_t uid, struct err *err)
+int profile_open_perf_map(int process, struct err *err)
 {
 	const struct open_how how = {
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
@@ -178,7 +205,7 @@ int profile_open_perf_map(int process, uint32_t uid, struct err *err)
 	rc = check_regular(fd < 0 ? fd : fstat(fd, &st), &st, path, err);
 	if (rc < 0)
 		return rc;
-	if (st.st_uid != uid || st.st_nlink != 1)
+	if (st.st_uid != read_own_uid(process) || st.st_nlink != 1)
 		return err_set(err, -EPERM, "%s: not the process's own", path);
 	if (st.st_size > PROFILE_PERF_MAP_MAX)
 		return err_set(err, -EFBIG, "%s: more than %u bytes", path,

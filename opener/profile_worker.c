@@ -41,8 +41,9 @@ static int copy_drm_and_unit(int process, struct profile_reply *a, struct err *e
 }
 
 /* PROFILE_REQUEST's uid: whose trouble the files of a process are */
-static uint32_t tell_user(uint32_t uid, const char *unit)
+static uint32_t tell_user(int process, const char *unit)
 {
+	uint32_t uid = profile_user(process);
 	size_t len = strlen(unit);
 
 	return !len || cgroup_step_len(unit, len)
@@ -61,8 +62,7 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 					       : profile_find_unit(process, unit, err);
 	if (rc < 0)
 		return rc;
-	uint32_t uid = profile_user(process);
-	a->uid = tell_user(uid, unit);
+	a->uid = tell_user(process, unit);
 	if (r->kind == PROFILE_REQUEST_MAPS)
 		return profile_copy_maps(process, err);
 	if (r->kind == PROFILE_REQUEST_DRM)
@@ -71,7 +71,7 @@ static int do_request(const struct profile_worker *w, const struct profile_reque
 		return profile_memory_copy(process, r->start, r->end, err);
 	auto_close int fd =
 		r->kind == PROFILE_REQUEST_PERF_MAP
-			? profile_open_perf_map(process, uid, err)
+			? profile_open_perf_map(process, err)
 			: profile_open_file(process, r->start, r->end, &a->file, err);
 	if (fd < 0)
 		return fd;
@@ -202,9 +202,9 @@ static void find_owner(const struct profile_worker *w, uint32_t pid,
 	*ret = (struct worker_owner){.uid = 0};
 	if (process < 0)
 		return;
-	ret->uid = profile_user(process);
 	if (profile_find_unit(process, ret->unit, NULL) < 0)
 		ret->unit[0] = '\0';
+	ret->uid = tell_user(process, ret->unit);
 	size_t job = cgroup_job_len(ret->unit, strlen(ret->unit));
 	if (job)
 		ret->unit[job] = '\0';

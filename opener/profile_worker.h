@@ -9,15 +9,15 @@
 #include "lib/records/record.h"
 
 /* A process that opens what belongs to users: each of its calls may wait for ever for a
- * file server, so it has a deadline and is left behind. A user, or a job, virtual
- * machine or pod, with WORKERS_STUCK_EACH of them is refused until one has ended, so
- * that nobody's file server keeps others from their names: a user may have thousands of
- * uids in containers of his, and several jobs. */
+ * file server, so it has a deadline and is left behind. A user, by whatever uids and
+ * in however many jobs, or a job, virtual machine or pod, with WORKERS_STUCK_EACH of
+ * them is refused until one has ended, so that nobody's file server keeps others from
+ * their names. */
 #define WORKERS_STUCK_MAX 16u
 #define WORKERS_STUCK_EACH 2u
 
 struct worker_owner {
-	uint32_t uid;
+	uint32_t uid;                 /* as struct profile_reply has it */
 	char unit[RECORD_CGROUP_MAX]; /* its control group, of a job all steps' */
 };
 

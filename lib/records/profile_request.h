@@ -123,8 +123,9 @@ struct profile_reply {
 	uint32_t magic, kind, serial;
 	int32_t rc; /* 0 or negative errno */
 	uint32_t fds;
-	/* of MAPS and PERF_MAP: who started the process; in a VM or pod, where others'
-	 * users have the same numbers, with PROFILE_UID_OF_UNIT a number there alone */
+	/* of MAPS and PERF_MAP: who is behind the process; in a VM or pod, where
+	 * others' users have the same numbers, with PROFILE_UID_OF_UNIT a number there
+	 * alone */
 	uint32_t uid;
 	uint32_t sees_maps;       /* of LOAD: code that is mapped later is told of */
 	uint32_t left_out;        /* of DRM: files that were not read, whatever rc is */

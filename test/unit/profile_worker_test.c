@@ -3,9 +3,11 @@
  * (hung_fuse): whoever opens one cannot even be killed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "lib/cleanup.h"
@@ -101,19 +103,53 @@ static int open_worker(void **state)
 	return 0;
 }
 
-static int close_worker(void **state)
+static void end_process(pid_t pid)
 {
 	int status;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+}
+
+static int close_worker(void **state)
+{
 	(void)state;
 
 	profile_worker_end(&worker);
 	if (server > 0) {
-		(void)kill(server, SIGKILL);
-		(void)waitpid(server, &status, 0);
+		end_process(server);
 		(void)umount2(mounted, MNT_DETACH);
 	}
 	close(worker.procfd);
 	scratch_remove(proc);
+	return 0;
+}
+
+/* A process of user's that waits in a user namespace of his, if he may have one: what
+ * a container without root is. A folder of our /proc has it. */
+static pid_t enter_namespace(const char *pid, uid_t user)
+{
+	char path[2 * SCRATCH_PATH], target[64], said = 0;
+	int out[2];
+
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		said = setresuid(user, user, user) == 0 && unshare(CLONE_NEWUSER) == 0;
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)write(out[1], &said, 1);
+		for (;;)
+			pause();
+	}
+	close(out[1]);
+	assert_int_equal(read(out[0], &said, 1), 1);
+	close(out[0]);
+	(void)snprintf(path, sizeof(path), "%s/%s/ns", proc, pid);
+	(void)snprintf(target, sizeof(target), "/proc/%d/ns", child);
+	assert_int_equal(symlink(target, path), 0);
+	if (said)
+		return child;
+	end_process(child);
 	return 0;
 }
 
@@ -132,30 +168,53 @@ static int ask_for_maps(uint32_t pid)
 static void one_users_hung_files_are_nobody_elses_trouble(void **state)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
-	int rc, status;
+	int rc;
 	(void)state;
 
 	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK) < 0)
 		skip();
 	make_process("71", HUNG_USER, "7", true);
 	make_process("72", HUNG_USER, "8", false);
-	make_process("73", SUB_USER, "7", false); /* in a container */
+	make_process("73", SUB_USER, "7", false);  /* in a container */
+	make_process("74", SUB_USER, "10", false); /* in one of another job of his */
 	make_process("81", OTHER_USER, "9", false);
+	pid_t container = enter_namespace("74", HUNG_USER);
 	for (unsigned i = 0; i < WORKERS_STUCK_EACH; i++)
 		assert_int_equal(ask_for_maps(71), -ETIMEDOUT);
 	/* at once, also for those that would open */
 	assert_int_equal(ask_for_maps(71), -EBUSY);
 	assert_int_equal(ask_for_maps(72), -EBUSY);
 	assert_int_equal(ask_for_maps(73), -EBUSY);
+	assert_int_equal(ask_for_maps(74), container ? -EBUSY : 0);
 	assert_int_equal(ask_for_maps(81), 0);
 	/* the server is gone: who waited for it can end */
-	assert_int_equal(kill(server, SIGKILL), 0);
-	assert_int_equal(waitpid(server, &status, 0), server);
+	end_process(server);
 	server = -1;
 	for (int i = 0; (rc = ask_for_maps(72)) == -EBUSY && i < 3000; i++)
 		nanosleep(&pause, NULL);
 	assert_int_equal(rc, 0);
 	(void)umount2(mounted, MNT_DETACH);
+	if (container)
+		end_process(container);
+}
+
+#define POD_GROUP(pod)                                                                 \
+	"0::/kubepods/besteffort/pod" pod "1111111-2222-3333-4444-555555555555/abc\n"
+
+static void one_pods_hung_files_are_no_other_pods_trouble(void **state)
+{
+	(void)state;
+
+	if (geteuid() != 0 || access("/dev/fuse", R_OK | W_OK) < 0)
+		skip();
+	make_process("71", 0, "7", true);
+	make_process("81", 0, "9", false);
+	put_text("71/cgroup", POD_GROUP("7"));
+	put_text("81/cgroup", POD_GROUP("8"));
+	for (unsigned i = 0; i < WORKERS_STUCK_EACH; i++)
+		assert_int_equal(ask_for_maps(71), -ETIMEDOUT);
+	assert_int_equal(ask_for_maps(71), -EBUSY);
+	assert_int_equal(ask_for_maps(81), 0);
 }
 
 int main(void)
@@ -163,6 +222,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			one_users_hung_files_are_nobody_elses_trouble, open_worker,
+			close_worker),
+		cmocka_unit_test_setup_teardown(
+			one_pods_hung_files_are_no_other_pods_trouble, open_worker,
 			close_worker),
 	};
 	return cmocka_run_group_tests_name("profile_worker_test", tests, NULL, NULL);
