@@ -22,6 +22,14 @@ sql() { psql_do -c "$1"; }
 chain_cpu_us() { sql "SELECT (cpu_user_ns + cpu_system_ns + coalesce(before_cpu_user_ns + before_cpu_system_ns, 0)) / 1000 FROM unit_node WHERE final AND uuid = '$1'"; }
 # NAME: microjoules of ceems_NAME_joules_total in the scrape that is in body, all units and domains together
 joules() { awk -v m="^ceems_$1_joules_total" '$0 ~ m { split($NF, n, "."); uj += n[1] * 1000000 + substr(n[2] "000000", 1, 6) } END { printf "%.0f\n", uj }' body; }
+# That scrape adds up to the microjoule, in units' own series as well. ceemsd sees jobs of other tests on this machine, too: a
+# job's newer run takes over the series of the one before, whose energy is in the sum of all units alone.
+energy_adds_up() {
+	local shown=$(joules compute_unit_energy) units=$(joules node_attributed_energy) rest=$(joules node_unattributed_energy) all=$(joules node_energy)
+	[ $((units + rest)) = "$all" ] && [ "$shown" -gt 0 ] &&
+		{ [ "$shown" = "$units" ] || { [ "$shown" -lt "$units" ] && grep -q '^ceems_compute_unit_energy_joules_total{manager="slurm"' body; }; } ||
+		tap_say "units $units, shown $shown, rest $rest, all $all"
+}
 chain_ship() { # [NODE...]: what is in spool, or in spool-NODE
 	local node
 	for node in "${@:-}"; do
