@@ -23,7 +23,7 @@ hook_prepare() {
 		chown nobody spool
 		hook_user=(--security.run-as-user=nobody)
 	fi
-	P=$(free_port)
+	P=${P:-$(free_port)}
 	mkdir -p kube
 	cat >kube/hooks.yaml <<-END
 		apiVersion: v1

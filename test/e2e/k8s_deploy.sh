@@ -123,7 +123,8 @@ if why=$(kube_possible); then
 	is "the component gives a token and kubelet's socket to ceems-k8s alone, read-only" \
 		"$(jq -c '[.spec.template.spec.containers[] | {name, m: [.volumeMounts[] | select(.name == "account" or .name == "pod-resources") | .name, .readOnly]} | select(.m != [])]' merged.json)" \
 		'[{"name":"ceems-k8s","m":["pod-resources",true,"account",true]}]'
-	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[9,4]"
+	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[11,4]"
+	is "and it asks the API server, which it does not without" "$(jq -c '.spec.template.spec.containers[1].env[] | select(.name == "CEEMS_K8S_API").value' merged.json) $(query "[e['value'] for c in cs for e in c.get('env', []) if e['name'] == 'CEEMS_K8S_API']")" "\"auto\" ['off']"
 	# the chart, by helm: the same objects, and each value
 	if helm=$(program helm); then
 		render() { HOME=$SCRATCH "$helm" template ceems "$chart" --namespace ceems "${@:2}" >"$1.yaml" 2>helm.err && objects "$1" "$1.yaml"; }
@@ -135,9 +136,11 @@ if why=$(kube_possible); then
 		added() { jq -c "$1" "$(grep -l '"kind": "DaemonSet"' with/*.json)"; }
 		is "ceemsd gets what DRM needs, and the site's options" "$(added '.spec.template.spec.containers[0] | [.securityContext.capabilities.add[-1], .env[1]]') $(grep -c 'drm: {enabled: true}' "$(grep -l '"kind": "ConfigMap".*ceemsd.yaml' with/*.json)")" \
 			'["SYS_PTRACE",{"name":"CEEMS_UNIT_MIN_EXPORT","value":"5s"}] 1'
-		is "ceems-k8s the folder of the runtime's socket, and the site's options" "$(added '.spec.template.spec.containers[1] | [.volumeMounts[-1], .env[1:]]')" \
+		is "ceems-k8s the folder of the runtime's socket, and the site's options" "$(added '.spec.template.spec.containers[1] | [.volumeMounts[-1], .env[2:]]')" \
 			'[{"name":"cri","mountPath":"/run/containerd","readOnly":true},[{"name":"CEEMS_K8S_CRI_SOCKET_FILE","value":"/run/containerd/containerd.sock"},{"name":"CEEMS_K8S_GPU_DRIVER_NAMES","value":"gpu.example.com"}]]'
 		is "the documentation names each value of a node" "$(sed -n '/^node:/,/^admission:/s/^  \([a-zA-Z]*\): .*/\1/p' "$chart/values.yaml" | grep -v enabled | while read -r k; do grep -qF "\`node.$k" "$page" || echo "$k"; done)" ""
+		render bare --set node.webSecret= || sed 's/^/# /' helm.err
+		is "without a secret for it the web server of a node has no configuration" "$(grep -l 'etc/ceems/web' bare/*.json | while read -r f; do jq -r .metadata.name "$f"; done | sort -u)" ceems-admission
 		for bad in node.devces=true node.env.k8s.FOO=x aggregator.url=host admission.failurePolicy=ignore; do
 			render bad --set $bad
 			like "a value that is wrong is refused: $bad" "$(cat helm.err)" "values don't meet the specifications"

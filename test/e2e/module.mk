@@ -220,6 +220,7 @@ CHECKS_MORE += test/e2e/k8s_controllers.sh
 CHECKS_MORE += test/e2e/k8s_aggregator.sh
 CHECKS_MORE += test/e2e/lb_kinds.sh
 CHECKS_MORE += test/e2e/k8s_deploy.sh
+CHECKS_MORE += test/e2e/k8s_deployed.sh
 CHECKS_MORE += test/e2e/vm_machined.sh
 CHECKS_MORE += test/e2e/libvirt.sh test/e2e/libvirt_kernel.sh test/e2e/libvirt_lxc.sh test/e2e/libvirt_migrate.sh test/e2e/libvirt_restarts.sh
 CHECKS_LONG += test/e2e/libvirt_unplug.sh
