@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 
 #define AGAIN_S 86400
 #define TREE ".build-id"
@@ -20,11 +22,17 @@
 
 /* ---- what is there --------------------------------------------------------------- */
 
+struct cached_file {
+	char path[DEBUG_FILE_PATH_BYTES];
+	uint64_t bytes;
+	uint64_t used_ns; /* CLOCK_REALTIME */
+};
+
 struct cache_contents {
 	uint64_t bytes;
 	unsigned files;
-	char oldest[DEBUG_FILE_PATH_BYTES]; /* "": there is none */
-	struct timespec oldest_at;
+	struct cached_file *list; /* of those that may go */
+	size_t count, room;
 };
 
 static bool is_unfinished(const char *name)
@@ -34,26 +42,38 @@ static bool is_unfinished(const char *name)
 	return len > 4 && strcmp(name + len - 4, ".new") == 0;
 }
 
+/* One that does not get into the list stays. */
+static void list_file(struct cache_contents *t, const struct cached_file *f)
+{
+	size_t room = t->room ? 2 * t->room : 64;
+
+	if (t->count == t->room) {
+		struct cached_file *list = reallocarray(t->list, room, sizeof(*list));
+		if (!list)
+			return;
+		t->list = list;
+		t->room = room;
+	}
+	t->list[t->count++] = *f;
+}
+
 static void count_file(struct cache_contents *t, const struct stat *st,
 		       const char *folder, const char *name)
 {
 	uint64_t bytes = (uint64_t)st->st_blocks * 512;
-	const struct timespec *at = &st->st_mtim;
-	char path[DEBUG_FILE_PATH_BYTES];
+	struct cached_file f = {
+		.bytes = bytes > EMPTY_BYTES ? bytes : EMPTY_BYTES,
+		.used_ns = (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC +
+			   (uint64_t)st->st_mtim.tv_nsec,
+	};
 
 	t->files++;
-	t->bytes += bytes > EMPTY_BYTES ? bytes : EMPTY_BYTES;
+	t->bytes += f.bytes;
 	if (is_unfinished(name)) /* ours, which is to stay */
 		return;
-	if (*t->oldest &&
-	    (at->tv_sec > t->oldest_at.tv_sec || (at->tv_sec == t->oldest_at.tv_sec &&
-						  at->tv_nsec >= t->oldest_at.tv_nsec)))
-		return;
-	int n = snprintf(path, sizeof(path), TREE "/%s/%s", folder, name);
-	if (n >= (int)sizeof(path))
-		return; /* none of ours */
-	memcpy(t->oldest, path, (size_t)n + 1);
-	t->oldest_at = *at;
+	int n = snprintf(f.path, sizeof(f.path), TREE "/%s/%s", folder, name);
+	if (n < (int)sizeof(f.path)) /* else it is none of ours */
+		list_file(t, &f);
 }
 
 /* unfinished: such files are removed. */
@@ -103,24 +123,34 @@ int debug_cache_check_room(const struct debug_cache *c)
 	return fs.f_bavail < fs.f_blocks / FREE_SHARE ? -ENOSPC : 0;
 }
 
+static int compare_use(const void *a, const void *b)
+{
+	const struct cached_file *x = a, *y = b;
+
+	return (x->used_ns > y->used_ns) - (x->used_ns < y->used_ns);
+}
+
 /* Until all that is there fits, in the file system as well. */
 static int make_room(const struct debug_cache *c)
 {
 	struct cache_contents all;
-	int rc;
 
-	for (unsigned i = 0; i <= DEBUG_CACHE_FILES_MAX; i++) {
-		look_through(c, false, &all);
-		rc = debug_cache_check_room(c);
+	look_through(c, false, &all);
+	auto_free struct cached_file *list = all.list;
+	if (all.count)
+		qsort(list, all.count, sizeof(*list), compare_use);
+	for (size_t i = 0;; i++) {
+		int rc = debug_cache_check_room(c);
 		if (rc == 0 && all.files < DEBUG_CACHE_FILES_MAX &&
 		    all.bytes <= c->max_bytes)
 			return 0;
 		if (rc < 0 && rc != -ENOSPC)
 			return rc;
-		if (!*all.oldest || unlinkat(c->fd, all.oldest, 0) < 0)
+		if (i == all.count || unlinkat(c->fd, list[i].path, 0) < 0)
 			return rc < 0 ? rc : -EFBIG;
+		all.files--;
+		all.bytes -= list[i].bytes;
 	}
-	return -ENOSPC;
 }
 
 /* ---- the folder ------------------------------------------------------------------ */
@@ -138,6 +168,7 @@ int debug_cache_open(const char *folder, uint64_t max_bytes, struct debug_cache 
 		return fd;
 	*ret = (struct debug_cache){.fd = fd, .folder = folder, .max_bytes = max_bytes};
 	look_through(ret, true, &all);
+	free(all.list);
 	return 0;
 }
 

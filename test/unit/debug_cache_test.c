@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -42,6 +43,16 @@ int __wrap_unlinkat(int fd, const char *path, int flags)
 
 	removed += rc == 0;
 	return rc;
+}
+
+static unsigned looked_at;
+
+int __real_fstatat(int fd, const char *path, struct stat *ret, int flags);
+int __wrap_fstatat(int fd, const char *path, struct stat *ret, int flags);
+int __wrap_fstatat(int fd, const char *path, struct stat *ret, int flags)
+{
+	looked_at++;
+	return __real_fstatat(fd, path, ret, flags);
 }
 
 static char scratch[SCRATCH_PATH];
@@ -151,6 +162,23 @@ static void those_not_used_for_longest_make_place(void **state)
 	assert_true(is_there(1) && is_there(2) && !is_there(3) && is_there(4));
 }
 
+static void each_file_is_looked_at_once_however_many_go(void **state)
+{
+	enum { FILES = 100 };
+	struct build_id id = id_of(0);
+	struct debug_cache_new new;
+
+	(void)state;
+	for (uint8_t n = 1; n <= FILES; n++)
+		assert_int_equal(put_file(n, 1), 0);
+	looked_at = removed = 0;
+	cache.max_bytes = 0;
+	assert_int_equal(debug_cache_begin(&cache, &id, &new, &err), 0);
+	assert_int_equal(removed, FILES);
+	assert_int_equal(looked_at, 3 * FILES); /* each in a folder, with . and .. */
+	debug_cache_abandon(&cache, &new);
+}
+
 static void file_that_is_larger_than_all_may_be_does_not_stay(void **state)
 {
 	(void)state;
@@ -206,6 +234,7 @@ int main(void)
 		T(wanted_file_is_fetched_once),
 		T(file_that_is_absent_or_does_not_help_is_asked_for_again_after_a_day),
 		T(those_not_used_for_longest_make_place),
+		T(each_file_is_looked_at_once_however_many_go),
 		T(file_that_is_larger_than_all_may_be_does_not_stay),
 		T(a_twentieth_of_the_file_system_stays_free),
 		T(crash_leaves_nothing_for_long),

@@ -463,7 +463,7 @@ ifeq ($(filter libcourier,$(ARCHIVES)),libcourier)
 TESTS += debug_cache_test
 debug_cache_test_LIBS := libcourier $(libcourier_NEEDS)
 debug_cache_test_PKGS := $(libcourier_USES)
-debug_cache_test_LDFLAGS := -Wl,--wrap=fstatvfs,--wrap=unlinkat
+debug_cache_test_LDFLAGS := -Wl,--wrap=fstatvfs,--wrap=unlinkat,--wrap=fstatat
 TESTS += ship_test
 ship_test_LIBS := libcourier $(libcourier_NEEDS)
 ship_test_PKGS := $(libcourier_USES)
