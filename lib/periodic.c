@@ -78,10 +78,25 @@ int periodic_join(struct periodic *p, const struct timespec *deadline)
 	return rc;
 }
 
-void periodic_done(struct periodic *p)
+static int end_and_destroy(struct periodic *p, const struct timespec *deadline)
 {
 	periodic_ask_stop(p);
-	(void)periodic_join(p, NULL);
+	int rc = periodic_join(p, deadline);
+	if (rc < 0 && deadline)
+		return rc;
 	pthread_cond_destroy(&p->wake);
 	pthread_mutex_destroy(&p->mutex);
+	return 0;
+}
+
+void periodic_done(struct periodic *p)
+{
+	(void)end_and_destroy(p, NULL);
+}
+
+int periodic_done_within(struct periodic *p, unsigned timeout_ms)
+{
+	const struct timespec deadline = wait_in(timeout_ms);
+
+	return end_and_destroy(p, &deadline);
 }

@@ -11,8 +11,8 @@
 
 /*
  * A thread that works in turns and rests between them by CLOCK_MONOTONIC. Its owner
- * calls init, start and done; ask_stop, then what interrupts a long turn, and join
- * where done alone would wait too long.
+ * calls init, start and done; where that would wait too long done_within, or ask_stop,
+ * then what interrupts a long turn, and join.
  */
 
 #define PERIODIC_END UINT64_MAX /* there is no next turn */
@@ -54,5 +54,7 @@ int periodic_join(struct periodic *p, const struct timespec *deadline);
 
 /* Stops it if it runs. */
 void periodic_done(struct periodic *p);
+/* -ETIMEDOUT: it still runs, and uses p and its arg, which are to stay. */
+int periodic_done_within(struct periodic *p, unsigned timeout_ms);
 
 #endif

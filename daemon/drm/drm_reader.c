@@ -17,7 +17,6 @@
 #include "lib/log.h"
 #include "lib/periodic.h"
 #include "lib/records/profile_request.h"
-#include "lib/wait.h"
 
 #define STACK_BYTES ((size_t)512 << 10)
 #define BUSY_SHARE 10u /* rests so many times as long as it worked */
@@ -72,13 +71,8 @@ int drm_reader_new(const struct env *env, pthread_mutex_t *lock, int link,
 
 void drm_reader_free(struct drm_reader *r)
 {
-	if (!r)
-		return;
-	const struct timespec deadline = wait_in(END_MS);
-	periodic_ask_stop(&r->periodic);
-	if (periodic_join(&r->periodic, &deadline) < 0)
-		return; /* it still uses r */
-	periodic_done(&r->periodic);
+	if (!r || periodic_done_within(&r->periodic, END_MS) < 0)
+		return; /* the thread still uses r */
 	pthread_mutex_destroy(&r->mutex);
 	close(r->link);
 	drm_uses_done(&r->uses);

@@ -44,13 +44,8 @@ int rdma_reader_new(const struct env *env, struct rdma_reader **ret, struct err 
 
 void rdma_reader_free(struct rdma_reader *r)
 {
-	if (!r)
-		return;
-	const struct timespec deadline = wait_in(END_MS);
-	periodic_ask_stop(&r->periodic);
-	if (periodic_join(&r->periodic, &deadline) < 0)
-		return; /* it still uses r */
-	periodic_done(&r->periodic);
+	if (!r || periodic_done_within(&r->periodic, END_MS) < 0)
+		return; /* the thread still uses r */
 	pthread_cond_destroy(&r->first);
 	pthread_mutex_destroy(&r->mutex);
 	rdma_sample_free(r->last);

@@ -91,11 +91,11 @@ static void join_with_a_deadline_leaves_a_stuck_turn_alone(void **state)
 	periodic_ask_stop(&w.thread);
 	assert_true(atomic_load(&w.thread.stopping)); /* what the turn can see */
 	assert_int_equal(periodic_join(&w.thread, &past), -ETIMEDOUT);
+	assert_int_equal(periodic_done_within(&w.thread, 0), -ETIMEDOUT);
 	assert_int_equal(w.lasts, 0);
 	sem_post(&w.may_end);
-	assert_int_equal(periodic_join(&w.thread, NULL), 0);
+	assert_int_equal(periodic_done_within(&w.thread, HOUR_MS), 0);
 	assert_int_equal(w.lasts, 1);
-	periodic_done(&w.thread);
 }
 
 static void done_without_a_start_is_fine(void **state)
