@@ -5,6 +5,7 @@
 #                      libx_LIBS: archives outside lib/ whose headers it includes (test/e2e/includes.sh)
 #   PROGS    += prog   prog_SRCS, _LIBS, _PKGS, _LDLIBS -> $(BUILD)/prog
 #   TESTS    += name   name_SRCS (default test/unit/name.c), _LIBS, _PKGS, _LDFLAGS
+#                      _RUNS: what else of $(BUILD) it runs or opens
 #                                                      -> $(BUILD)/test/name, run by make check
 #   FUZZERS  += name   test/fuzz/name_fuzz.c, corpus in test/fuzz/corpus/name
 #                                                      -> $(BUILD)/fuzz/name (clang)
@@ -80,7 +81,7 @@ endef
 
 $(foreach a,$(ARCHIVES),$(eval $(call archive_rules,$(a))))
 $(foreach p,$(PROGS),$(eval $(call link_rules,$(p),$(BUILD)/$(p))))
-$(foreach t,$(TESTS),$(eval $(t)_SRCS ?= test/unit/$(t).c)$(eval $(t)_PKGS += cmocka)$(eval $(call link_rules,$(t),$(BUILD)/test/$(t))))
+$(foreach t,$(TESTS),$(eval $(t)_SRCS ?= test/unit/$(t).c)$(eval $(t)_PKGS += cmocka)$(eval $(call link_rules,$(t),$(BUILD)/test/$(t)))$(if $($(t)_RUNS),$(eval $(BUILD)/test/$(t): | $(addprefix $(BUILD)/,$($(t)_RUNS)))))
 $(foreach b,$(BENCH_PROGS),$(eval $(b)_SRCS ?= test/bench/$(b).c)$(eval $(call link_rules,$(b),$(BUILD)/bench/$(b))))
 BENCH_BINARIES := $(addprefix $(BUILD)/bench/,$(BENCH_PROGS))
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rules,$(f))))

@@ -80,10 +80,6 @@ NOINST_PROGS += unwind_rows
 unwind_rows_SRCS := test/unwind_rows.c
 unwind_rows_LIBS := libprofiler libbase
 unwind_rows_PKGS := libdw libelf
-PROGS += hung_fuse
-NOINST_PROGS += hung_fuse
-hung_fuse_SRCS := test/fake/hung_fuse.c
-hung_fuse_LIBS := libbase
 PROGS += file_names
 NOINST_PROGS += file_names
 file_names_SRCS := test/file_names.c
@@ -91,6 +87,11 @@ file_names_LIBS := libprofiler libbase
 file_names_PKGS := $(libprofiler_USES)
 file_names_LDLIBS := $(libprofiler_NEEDS)
 endif
+# a file system whose server stands still
+PROGS += hung_fuse
+NOINST_PROGS += hung_fuse
+hung_fuse_SRCS := test/fake/hung_fuse.c
+hung_fuse_LIBS := libbase
 PROGS += known_loop
 NOINST_PROGS += known_loop
 known_loop_SRCS := test/fake/known_loop.c

@@ -46,6 +46,13 @@ is "every open in product code is close-on-exec" \
 		if (st ~ /[^a-z_](open|openat)\(/ && st ~ /O_(RDONLY|WRONLY|RDWR|PATH|CREAT)/ && st !~ /O_CLOEXEC/) print at st
 		st = "" }' | grep -v '^lib/exec.c:' | head -20)" ""
 
+# unit tests that run or open something else of the build, themselves or by a header
+mapfile -t runners < <(grep -lF 'getenv("BUILD")' test/unit/*.c
+	grep -lF 'getenv("BUILD")' test/unit/*.h | xargs -rI{} grep -lF '#include "{}"' -r test/unit)
+is "a test that runs a program has it built (_RUNS)" \
+	"$(for f in "${runners[@]##*/}"; do grep -q "^${f%.c}_RUNS := " test/unit/module.mk || echo "$f"; done)" ""
+ok "there are such tests" [ "${#runners[@]}" -gt 3 ]
+
 is "condition variables get their clock in one place" \
 	"$(code "${product[@]}" | grep -E 'pthread_condattr_setclock\(' | cut -d: -f1 | sort -u)" lib/wait.h
 

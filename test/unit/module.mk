@@ -223,6 +223,7 @@ spool_process_test_LIBS := libbase
 TESTS += ringdump_test
 ringdump_test_SRCS := test/unit/ringdump_test.c cli/tool/ringview.c
 ringdump_test_LIBS := libbase
+ringdump_test_RUNS := ceems-ringdump
 TESTS += profiling_file_test
 profiling_file_test_LIBS := libdaemon libconf libbase
 profiling_file_test_PKGS := yaml-0.1
@@ -294,6 +295,7 @@ child_msg_test_LIBS := libbase
 TESTS += child_link_test
 child_link_test_LIBS := libsources libdaemon libconf libbase
 child_link_test_PKGS := yaml-0.1
+child_link_test_RUNS := courier_rude
 TESTS += collector_emissions_test
 collector_emissions_test_LIBS := libdaemon libbase
 TESTS += ipmi_test
@@ -398,13 +400,13 @@ TESTS += nvml_test
 nvml_test_LIBS := libgpu libconf libbase
 nvml_test_PKGS := yaml-0.1
 nvml_test_LDLIBS := -ldl
-$(BUILD)/test/nvml_test: | $(BUILD)/nvml_fake.so
+nvml_test_RUNS := nvml_fake.so
 TESTS += device_nvml_test
 device_nvml_test_LIBS := libgpu libconf libbase
 device_nvml_test_PKGS := yaml-0.1
 device_nvml_test_LDLIBS := -ldl
 device_nvml_test_LDFLAGS := -Wl,--wrap=dlsym,--wrap=clock_gettime
-$(BUILD)/test/device_nvml_test: | $(BUILD)/nvml_fake.so
+device_nvml_test_RUNS := nvml_fake.so
 TESTS += collector_redfish_test
 collector_redfish_test_LIBS := libsources libbase
 collector_redfish_test_LDFLAGS := -Wl,--wrap=child_link_get
@@ -729,6 +731,7 @@ profile_memory_test_PKGS := libbpf
 TESTS += profile_worker_test
 profile_worker_test_LIBS := libopener libconf libbase
 profile_worker_test_PKGS := libbpf
+profile_worker_test_RUNS := hung_fuse
 TESTS += step_profiles_test
 step_profiles_test_LIBS := libprofiler libopener libhttp libconf libbase
 step_profiles_test_PKGS := libbpf $(libprofiler_USES)
