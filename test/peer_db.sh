@@ -42,7 +42,7 @@ peer_rows() { # FILE
 		CASE WHEN state LIKE 'CANC%' THEN 'CANCELLED' ELSE state END, json_extract(tags, '\$.uid'), json_extract(tags, '\$.nodelist'), json_extract(allocation, '\$.cpus'), json_extract(allocation, '\$.mem'),
 		json_extract(total_time_seconds, '\$.walltime'), json_extract(total_time_seconds, '\$.alloc_cputime'), json_extract(total_time_seconds, '\$.alloc_cpumemtime'), json_extract(total_time_seconds, '\$.alloc_gputime'),
 		printf('%.4f', json_extract(avg_cpu_usage, '\$.global')), printf('%.4f', json_extract(avg_cpu_mem_usage, '\$.global')), CASE WHEN json_extract(allocation, '\$.gpus') > 0 THEN printf('%.1f', json_extract(avg_gpu_usage, '\$.global')) END,
-		printf('%.8f', json_extract(total_cpu_energy_usage_kwh, '\$.total')), CASE WHEN total_gpu_energy_usage_kwh <> '{}' THEN printf('%.8f', json_extract(total_gpu_energy_usage_kwh, '\$.total')) END,
+		printf('%.8f', json_extract(total_cpu_energy_usage_kwh, '\$.total')), CASE WHEN total_gpu_energy_usage_kwh NOT IN ('{}', 'null') THEN printf('%.8f', json_extract(total_gpu_energy_usage_kwh, '\$.total')) END,
 		printf('%.3f', json_extract(total_cpu_emissions_gms, '\$.rte_total') + ifnull(json_extract(total_gpu_emissions_gms, '\$.rte_total'), 0)), printf('%.3f', json_extract(total_cpu_emissions_gms, '\$.owid_total') + ifnull(json_extract(total_gpu_emissions_gms, '\$.owid_total'), 0)),
 		json_extract(total_io_read_stats, '\$.bytes_total'), json_extract(total_io_write_stats, '\$.bytes_total'), json_extract(total_ingress_stats, '\$.bytes_total'), json_extract(total_egress_stats, '\$.bytes_total')
 		FROM units WHERE resource_manager = 'slurm' AND ended_at_ts > 0 AND started_at_ts > 0" | LC_ALL=C sort

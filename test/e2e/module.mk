@@ -194,6 +194,7 @@ CHECKS += test/e2e/migrate.sh
 CHECKS_LONG += test/e2e/upgrade.sh
 CHECKS += test/e2e/migrate_config.sh
 CHECKS_LONG += test/e2e/migrate_many.sh
+CHECKS_LONG += test/e2e/migrate_peer.sh
 CHECKS += test/e2e/lb.sh
 # who asks and who sends: certificates, Grafana's tokens, each question of one user for another
 CHECKS += test/e2e/certificates.sh
