@@ -52,15 +52,10 @@ install_config = test -e "$(DESTDIR)$(sysconfdir)/ceems/$(notdir $(1:.in=))" || 
 data:
 	contrib/emissions/refresh $(OWID) $(EDITION)
 
-.PHONY: install uninstall dist deb rpm images release
-install: all
+.PHONY: install install-plugins packaged uninstall dist deb rpm images release
+install: all install-plugins
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(SBIN_PROGS)),$(sbindir))
 	$(call install_files,0755,$(addprefix $(BUILD)/,$(BIN_PROGS)),$(bindir))
-	for d in $(BUILD)/slurm/*/; do \
-		ls "$$d"*.so >/dev/null 2>&1 || continue; \
-		install -d -m 0755 "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)" && \
-		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)/" || exit 1; \
-	done
 	$(call install_template,contrib/packaging/bin/ceems-slurm-plugins.in,$(sbindir))
 	chmod 0755 "$(DESTDIR)$(sbindir)/ceems-slurm-plugins"
 	$(foreach p,$(COMPAT),$(call install_template,contrib/packaging/bin/$(p).in,$(bindir)) && chmod 0755 "$(DESTDIR)$(bindir)/$(p)" &&) :
@@ -85,7 +80,6 @@ install: all
 	$(if $(filter ceems-libvirt,$(PROGS)),$(call install_template,contrib/packaging/systemd/ceems-libvirt.service.in,$(unitdir)))
 	$(if $(filter ceems-libvirt,$(PROGS)),$(call install_template,contrib/libvirt/hook.in,$(datadir)/libvirt))
 	$(call install_template,contrib/packaging/tmpfiles.d/ceems.conf.in,$(tmpfilesdir))
-	$(call install_files,0644,contrib/packaging/tmpfiles.d/ceems-jobcomp.conf,$(tmpfilesdir))
 	$(call install_files,0644,contrib/packaging/sysusers.d/ceems.conf,$(sysusersdir))
 	install -d -m 0751 "$(DESTDIR)$(sysconfdir)/ceems"
 	$(call install_config,contrib/packaging/etc/ceemsd.yaml.in)
@@ -102,6 +96,18 @@ install: all
 	done
 	$(call install_config,contrib/packaging/etc/acct_gather.conf)
 
+install-plugins: plugins
+	for d in $(BUILD)/slurm/*/; do \
+		ls "$$d"*.so >/dev/null 2>&1 || continue; \
+		install -d -m 0755 "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)" && \
+		install -m 0755 "$$d"*.so "$(DESTDIR)$(plugindir)/slurm-$$(basename $$d)/" || exit 1; \
+	done
+	$(call install_files,0644,contrib/packaging/tmpfiles.d/ceems-jobcomp.conf,$(tmpfilesdir))
+
+# For packaging/stage: what is built here, and where the headers of each Slurm are
+packaged:
+	@$(foreach p,$(SBIN_PROGS) $(BIN_PROGS),echo program $(p);)$(foreach b,$(SLURM_BUILDS) $(GATHER_BUILDS),echo slurm $(subst :, ,$(b));):
+
 uninstall:
 	! test -x "$(DESTDIR)$(sbindir)/ceems-slurm-plugins" || test -n "$(DESTDIR)" || "$(sbindir)/ceems-slurm-plugins" unlink || \
 		test "$$("$(sbindir)/ceems-slurm-plugins" status 2>/dev/null | grep -c ': linked, ')" = 0
@@ -116,14 +122,14 @@ dist:
 	mkdir -p $(BUILD)
 	git archive --prefix=ceems-slurm-$(VERSION)/ -o $(BUILD)/ceems-slurm-$(VERSION).tar.gz HEAD
 	@echo $(BUILD)/ceems-slurm-$(VERSION).tar.gz
-deb: all
+deb:
 	@rm -rf $(BUILD)/deb
-	@packaging/deb/build $(VERSION) $(BUILD)/deb $(BUILD)
+	@packaging/deb/build $(VERSION) $(BUILD)/deb
 images: deb
 	@rm -rf $(BUILD)/images
 	@packaging/oci/build $(VERSION) $(BUILD)/deb $(BUILD)/images
 release:
 	@packaging/release $(or $(OUT),$(BUILD)/release)
-rpm: all
+rpm:
 	@rm -rf $(BUILD)/rpm
-	@packaging/rpm/build $(VERSION) $(BUILD)/rpm $(BUILD)
+	@packaging/rpm/build $(VERSION) $(BUILD)/rpm

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # SPANK plugins, one build per Slurm major.minor (the loader refuses others):
 # $(BUILD)/slurm/<major.minor>/spank_ceems.so and spank_ceems_job.so. Other trees:
-# make SLURM_SRC=DIR, a configured source tree or an installation prefix.
+# make SLURM_SRC=DIR, a configured source tree or an installation prefix. A source package
+# has the headers of the Slurms that it is for (packaging/stage), and no others count there.
 .PHONY: plugins
 
 CEEMS_RIG_CACHE ?= /var/cache/ceems-rig
+SLURM_PACKAGED := $(wildcard $(CURDIR)/debian/slurm-headers/*)
+ifneq ($(SLURM_PACKAGED),)
+override SLURM_TREES := $(SLURM_PACKAGED)
+override SLURM_SOURCES := $(SLURM_PACKAGED)
+endif
 SLURM_TREES ?= /usr $(wildcard $(CEEMS_RIG_CACHE)/trixie/usr) $(SLURM_SRC)
 
 # DIR -> the folder that has slurm/spank.h; -> 22.05 and the like; -> folder:version
