@@ -243,6 +243,7 @@ CHECKS_LONG += test/e2e/first_job.sh
 CHECKS_LONG += test/e2e/first_job_trixie.sh
 CHECKS_LONG += test/e2e/images.sh
 CHECKS_LONG += test/e2e/release.sh
+CHECKS_LONG += test/e2e/slurm_sbuild.sh
 CHECKS_LONG += test/e2e/quickstart.sh
 # make demo and make check-unit on the other Debian
 CHECKS_MORE += test/e2e/other_release.sh

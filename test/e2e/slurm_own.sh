@@ -20,7 +20,7 @@ for who in site stranger; do
 	gpg --batch --quiet --passphrase '' --quick-gen-key "$who <$who@test.invalid>" rsa2048 sign 1d 2>/dev/null
 done
 build=$(cd "$BUILD" && pwd)
-own() { packaging/slurm-plugins "$@" "$build" >"$SCRATCH/made" 2>&1; }
+own() { packaging/slurm-plugins "$@" >"$SCRATCH/made" 2>&1; }
 ok "packages of plugins are made from a source tree, for apt" own --sign=site@test.invalid 0.1.0~test "$source" "$SCRATCH/repo" || { cat "$SCRATCH/made"; tap_done; }
 is "the two of that Slurm, and no others" "$(cd "$SCRATCH/repo" && echo *.deb)" "ceems-slurm-daemon-${release}_0.1.0~test_amd64.deb ceems-slurm-spank-24.11_0.1.0~test_amd64.deb"
 ok "and by rpm" own --rpm --sign=site@test.invalid 0.1.0 "$source" "$SCRATCH/rpms" || cat "$SCRATCH/made"
