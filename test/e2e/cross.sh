@@ -44,6 +44,9 @@ echo "# $passed passed under $arch, $(cat "$SCRATCH"/log.* | grep -ci '^\(not \)
 is "all unit tests pass on $arch" "$(grep -vwFf <(sed 's/ .*//' "$SCRATCH/emulated") "$SCRATCH/failed")" ""
 ok "and there were some: $passed" [ "$passed" -gt 1000 ]
 [ "$arch" = arm64 ] || tap_done
+QEMU_LOG=in_asm QEMU_LOG_FILENAME=$SCRATCH/asm test/vm/sysroot run "$arch" "$here/test/crc32c_test" >"$SCRATCH/log" 2>&1
+is "the checksums that agree with the table's were computed by ARMv8's instruction" \
+	"$(grep -c '^not ok\|FAILED' "$SCRATCH/log") $(grep -o 'crc32c[xb]' "$SCRATCH/asm" | sort -u | xargs)" "0 crc32cb crc32cx"
 
 # --- packages
 for p in dh lintian apt-get unshare; do command -v $p >/dev/null || { skip "packages for $arch" "$p is not installed"; tap_done; }; done
