@@ -20,15 +20,18 @@
 #define RETRY_NS (60 * NSEC_PER_SEC)
 #define AGAIN_NS (600 * NSEC_PER_SEC) /* a known map is asked for again */
 #define PATIENCE_MS 250 /* how long to wait for a slurmd that was just asked */
+#define END_MS 10000
 
 /* Asked on a separate thread: without its slurmctld a slurmd -G may take until its
- * deadline, and scrapes hold the daemon's lock. */
+ * deadline, a driver that resets a device may hang in its files, and scrapes hold the
+ * daemon's lock. */
 struct question {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t change;
 	bool answered; /* under mutex; then the members below are the asker's again */
 	const char *slurmd, *node;
+	const struct env *env;
 	int rc;
 	struct err err;
 	struct gpus gpus;
@@ -89,6 +92,8 @@ static void *ask_slurmd(void *arg)
 	struct question *q = arg;
 	int rc = gpus_probe(q->slurmd, q->node, &q->gpus, &q->err);
 
+	if (rc == 0) /* without a driver the devices have indices but no UUIDs */
+		(void)gpus_resolve(&q->gpus, q->env->procfd, q->env->sysfd, NULL);
 	pthread_mutex_lock(&q->mutex);
 	q->rc = rc;
 	q->answered = true;
@@ -115,6 +120,7 @@ static struct question *question_new(const struct gpu_maps *m,
 	if (!q)
 		return NULL;
 	q->slurmd = m->slurmd;
+	q->env = m->env;
 	q->node = map->node[0] ? map->node : NULL;
 	pthread_mutex_init(&q->mutex, NULL);
 	wait_cond_init(&q->change);
@@ -145,7 +151,10 @@ void gpu_maps_free(struct gpu_maps *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->count; i++) {
-		question_free(m->map[i]->asked);
+		struct question *q = m->map[i]->asked;
+		if (q && !wait_for_answer(q, END_MS))
+			return; /* its thread still uses m */
+		question_free(q);
 		free(m->map[i]->before);
 		free(m->map[i]);
 	}
@@ -203,8 +212,6 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 	map->asked = NULL;
 	*err = q->err;
 	if (rc == 0) {
-		/* without a driver the devices have indices but no UUIDs */
-		(void)gpus_resolve(&q->gpus, m->env->procfd, m->env->sysfd, NULL);
 		rc = gpus_apply_order_map(&q->gpus, m->env->options->gpu_order_map,
 					  err);
 		if (rc < 0)

@@ -4,13 +4,16 @@
 #include "daemon/gpus/gpu_maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "daemon/options.h"
 #include "daemon/sources/child_link.h"
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "test/unit/scratch.h"
 
@@ -127,6 +130,39 @@ static void a_known_list_is_not_asked_for_at_each_tick(void **state)
 	}
 }
 
+/* The driver's file of a device is a pipe that nobody writes to yet. */
+static void a_driver_that_hangs_keeps_nobody_waiting(void **state)
+{
+	static const char pci[] = "driver/nvidia/gpus/0000:01:00.0";
+	char path[SCRATCH_PATH + 64];
+	struct unit unit = new_unit();
+	struct gpu_use use[4];
+	int rc;
+
+	(void)state;
+	set_gres("/dev/nvidia0", "/dev/nvidia1");
+	scratch_mkdir(folder, "driver");
+	scratch_mkdir(folder, "driver/nvidia");
+	scratch_mkdir(folder, "driver/nvidia/gpus");
+	scratch_mkdir(folder, pci);
+	snprintf(path, sizeof(path), "%s/%s/information", folder, pci);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	env.procfd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	alarm(60);
+	for (int i = 0; i < 20; i++) {
+		rc = gpu_maps_of(maps, &unit, true, use, 4, NULL);
+		assert_int_equal(rc, -EAGAIN);
+		now_ns += NSEC_PER_SEC;
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	}
+	/* it opens for both at once */
+	auto_close int driver = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(driver >= 0);
+	wait_for_file(&unit, "/dev/nvidia0");
+	alarm(0);
+	close(env.procfd);
+}
+
 static void a_reload_asks_again_and_running_units_keep_theirs(void **state)
 {
 	struct unit running = new_unit();
@@ -177,6 +213,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_known_list_is_not_asked_for_at_each_tick, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_driver_that_hangs_keeps_nobody_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_reload_asks_again_and_running_units_keep_theirs, setup,
 			teardown),
