@@ -142,4 +142,20 @@ sql "UPDATE unit SET submitted = submitted - interval '1 hour' WHERE known_by = 
 is "one that is not in the whole list is gone" "$(sql "SELECT k8s_listed($C, $(date +%s)000); SELECT state, ended IS NOT NULL FROM unit WHERE uuid = '$(pod 21)'")" $'1\nDELETED|t'
 is "others run" "$(sql "SELECT ended IS NULL FROM unit WHERE uuid = '$(pod 22)'")" t
 ok "all is added up" settle
+
+# days later: claims of creations that were refused are dropped, and no pod loses its owner, which the API server still shows
+ended() { api_pod "$1" Succeeded ",\"ended_s\":$2${3:-}"; }
+pods "$(ended 12 $((now + 5)))" >/dev/null
+is "a pod has ended as its owner's" "$(owner "$(pod 12)")" "alice|web|k8s"
+claim "claim uid=$(pod 40) owner=mallory at=$now" "claim kind=Deployment uid=d40 owner=mallory at=$now" >/dev/null
+sql "UPDATE unit SET ended = ended - interval '3 days', started = started - interval '4 days' WHERE uuid = '$(pod 12)'; UPDATE k8s_claim SET received = received - interval '3 days'" >/dev/null
+claims_of() { sql "SELECT count(*) FROM k8s_claim WHERE uid = '$1'"; }
+ok "the claim of a pod that nobody has shown for two days is dropped" wait_for 30 eval '[ "$(claims_of "$(pod 40)")" = 0 ]'
+is "that of a Deployment stays, as its pods may come later" "$(claims_of d40)" 1
+is "so does that of a pod that runs" "$(claims_of "$(pod 13)")" 1
+is "not that of one that ended days ago" "$(claims_of "$(pod 12)")" 0
+pods "$(api_pod 13 Running ',"owner":"mallory"'),$(ended 12 $((now - 200000)) ',"owner":"mallory"'),$(api_pod 4 Running)" true >/dev/null
+is "a pod that has run for three days is its owner's still" "$(owner "$(pod 13)")" "eve|web|k8s"
+is "one of a controller, too" "$(owner "$(pod 4)")" "alice|web|k8s"
+is "and one that ended as long ago" "$(owner "$(pod 12)")" "alice|web|k8s"
 tap_done
