@@ -26,7 +26,9 @@ struct kubeconfig {
 };
 
 /* path: "" for the service account. -ENOENT: neither is there; -EPERM: others may read
- * or write the file; -EINVAL with file and reason. On failure *ret is empty. */
+ * or write the file; -EINVAL with file and reason. On failure *ret is empty. What we
+ * hold of a secret is wiped; libyaml's copies of one that stands in the file itself are
+ * freed as they are. */
 int kubeconfig_read(const char *path, struct kubeconfig *ret, struct err *err);
 /* From a text; name: of its file, in messages and for paths that are relative. */
 int kubeconfig_parse(const char *text, size_t len, const char *name,
