@@ -7,11 +7,13 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/tool/check.h"
 #include "cli/tool/tool.h"
 #include "lib/cleanup.h"
+#include "lib/conf/dropins.h"
 #include "lib/records/ring.h"
 
 enum {
@@ -76,6 +78,36 @@ static int parse_doctor_options(int argc, char **argv, struct doctor *d)
 			     : 0;
 }
 
+/* Whoever can write there decides what ceemsd does while it is still root. */
+static void check_closed(const char *path, struct findings *f)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return;
+	if (st.st_mode & 0022)
+		finding(f, LEVEL_FAIL, "chmod go-w, and look at what lies there",
+			"%s: mode %04o: others than root can change what ceemsd does",
+			path, st.st_mode & 07777U);
+	else if (st.st_uid != 0 && st.st_uid != geteuid())
+		finding(f, LEVEL_FAIL, "chown root, and look at what lies there",
+			"%s: owned by user %u, who can change what ceemsd does", path,
+			st.st_uid);
+}
+
+static void check_config_modes(const char *file, struct findings *f)
+{
+	char folder[4096];
+	const char *slash = strrchr(file, '/');
+
+	check_closed(file, f);
+	if (dropins_folder(file, folder, sizeof(folder)) == 0)
+		check_closed(folder, f);
+	(void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) : 1,
+		       slash ? file : ".");
+	check_closed(folder, f);
+}
+
 /* Whether ceemsd accepts its configuration, and the values of interest here. */
 static void load_doctor_config(struct doctor *d, struct doctor_config *ret)
 {
@@ -101,6 +133,7 @@ static void load_doctor_config(struct doctor *d, struct doctor_config *ret)
 			DOCTOR_CONFIG " is not there: defaults are assumed");
 		return;
 	}
+	check_config_modes(d->config_file, &d->f);
 	tool_check_program_config("ceemsd", d->config_file, &d->f);
 }
 

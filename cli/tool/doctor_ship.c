@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,7 +16,8 @@
 #include "lib/records/report.h"
 #include "lib/records/spool.h"
 
-#define WAITING_MAX 100000 /* records that are counted */
+#define WAITING_MAX 100000   /* records that are counted */
+#define ROOM_BYTES (1 << 20) /* with less a report may not be stored */
 #define CERTIFICATE_DAYS 14
 #define CLOCK_LIMIT_S 2 /* HTTP's Date has whole seconds */
 
@@ -69,6 +71,24 @@ static void check_waiting(const char *folder, uint64_t interval_ms, struct findi
 			oldest_ns = find_record_time(&record);
 	spool_reader_close(reader); /* nothing was acknowledged */
 	say_waiting(folder, waiting, oldest_ns, interval_ms, f);
+}
+
+/* Of the file system, as users other than root have it. */
+static void check_room(const char *folder, struct findings *f)
+{
+	struct statvfs fs;
+
+	if (statvfs(folder, &fs) < 0)
+		return; /* said where the folder is read */
+	uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (left < ROOM_BYTES)
+		finding(f, LEVEL_FAIL, "free some space on its file system",
+			"%s: %" PRIu64 " KiB are left on the disk: no report is stored",
+			folder, left / 1024);
+	else if (fs.f_files > 0 && fs.f_favail == 0)
+		finding(f, LEVEL_FAIL, "remove files on its file system",
+			"%s: the disk takes no more files: no report is stored",
+			folder);
 }
 
 static void check_losses(const char *folder, struct findings *f)
@@ -180,6 +200,7 @@ void doctor_ship(const struct doctor_config *config, struct findings *f)
 	if (named) {
 		check_waiting(named, config->reports_interval_ms, f);
 		check_losses(named, f);
+		check_room(folder, f);
 	}
 	check_certificate(config->aggregator_cert_file, "our certificate", f);
 	check_certificate(config->aggregator_ca_file, "the aggregator's CA", f);

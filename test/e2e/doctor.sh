@@ -113,6 +113,20 @@ sed -i "s,none.pem,ca.pem,; s,node.pem,old.pem," ceemsd.yaml
 doctor
 is "one that has expired" "$(said 'our certificate: .*old.pem has expired')" "records fail"
 cp good.yaml ceemsd.yaml
+chmod g+w ceemsd.yaml && mkdir ceemsd.d && chmod 777 ceemsd.d
+doctor
+is "a configuration that others can write, and its drop-ins" "$(said 'ceemsd.(yaml|d): mode 0[67][67][47]: others than root can change')" $'ceemsd fail\nceemsd fail'
+rmdir ceemsd.d && chmod 644 ceemsd.yaml
+doctor
+is "one that they cannot" "$(said 'others than root')" ""
+if have_root && unshare --mount true 2>/dev/null; then
+	WITH=(unshare --mount bash -c 'mount -t tmpfs -o size=16k,mode=755 full "$0" && exec "$@"' "$SCRATCH/spool")
+	doctor
+	is "a spool whose disk is full" "$(said 'spool: [0-9]+ KiB are left on the disk: no report is stored')" "records fail"
+	WITH=()
+else
+	skip "a spool whose disk is full" "needs root and a mount namespace"
+fi
 echo 'status 503' >control
 "$BUILD/unit_source" --ring="$SCRATCH/run/ring" --count=5 --first-id=1 >/dev/null
 ok "an aggregator that refuses: records wait" wait_for 20 finds 'spool: [1-9][0-9]* records wait' "records ok"
