@@ -122,6 +122,15 @@ ok "what changes then comes, too" wait_for 90 named yesterday
 rm "$state/clock"
 is "tokens of three seconds are no failure" "$(($(number failures_total) - failed))" 0
 like "they are had again and again" "$(grep -c 'POST /v3/auth/tokens' "$state/log")" '^[1-9][0-9]'
+had() { grep -c 'POST /v3/auth/tokens' "$state/log"; }
+tokens=$(had)
+echo ends >"$state/fault"
+rename ended
+ok "tokens that end behind each page of a list" twice
+ok "tokens that end: what has changed comes" wait_for 90 named ended
+rm "$state/fault"
+ok "tokens that end: each page took one" [ $(($(had) - tokens)) -ge $((all / 4)) ]
+is "tokens that end are no failure" "$(($(number failures_total) - failed))" 0
 
 # ---- what Nova does with a server that stays the one that it is
 states=(PAUSED SUSPENDED SHUTOFF SHELVED SHELVED_OFFLOADED REBUILD RESIZE VERIFY_RESIZE MIGRATING RESCUE SOFT_DELETED ACTIVE)
@@ -166,8 +175,15 @@ ok "the first is started again" agg_run "$first" "${flags[@]}"
 ok "it reads without waiting for its own lease, and what was deleted meanwhile ends" wait_for 90 over "$three"
 is "nothing else has ended" "$(units)" "$((all - 3)) of $all"
 
-# ---- who may see
+# ---- between two lists what has changed is asked for, from some time before the last answer on
 four=$(id_of alice-3)
+before=$(lists)
+change "if .id == \"$four\" then .name = \"late\" | .updated = \"$(date -u -d '-8 seconds' +%FT%TZ)\" else . end"
+is_late() { [ "$(sql "SELECT name FROM unit WHERE uuid = '$four'")" = late ]; }
+ok "a change that Nova tells of eight seconds late comes, since readings overlap by ten" wait_for 60 is_late
+is "no list was read for that" "$(lists)" "$before"
+
+# ---- who may see
 # without bob, beside so many others that many have been stored when the answer ends
 jq -c '.role_assignments |= (map(select(.user.name != "bob")) as $r | $r + [range(12000) as $i | $r[0] | .user.id = "made-up-\($i)" | .user.name = "made-up-\($i)"])' "$fixture/roles.json" >roles.new
 before=$(number failures_total)
@@ -198,5 +214,7 @@ echo '{"role_assignments": []}' >"$state/roles"
 before=$(number failures_total)
 ok "an empty list of roles is a failure" wait_for 60 failed_more
 is "and takes nobody's rights" "$(verify bob "$four")" 200
+is "nobody is asked for one user or project, whatever happens" "$(sed -E 's/\?.*//; s/[0-9a-f-]{36}/ID/' "$state/log" | sort -u | paste -sd' ')" \
+	"GET /v2.1/ GET /v2.1/servers/ID GET /v2.1/servers/detail GET /v3/role_assignments POST /v3/auth/tokens"
 is "no secret is in the log" "$(grep -c -e secret-of-this-test -e token- agg.log)" 0
 tap_done

@@ -14,6 +14,7 @@ of Nova (roles: of Keystone), while it exists:
     types          other types than Nova's            names      names of 10 MB
     gone           each marker is gone when it is asked for the first time
     silent         those with `"silent": true` are stubs, as of a cell that does not answer
+    ends           a token is good for one page
     second         no answer for a page of the whole list behind the first
     unlisted       these are not in the list at all, as before microversion 2.69
     roles          the role assignments end in their middle
@@ -165,6 +166,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if at.path == "/v2.1/servers/detail":
             query = urllib.parse.parse_qs(at.query)
             status, body = page(query, fault)
+            if fault == "ends":
+                tokens[self.headers["X-Auth-Token"]] = 0
             if not isinstance(body, bytes):
                 body = json.dumps(body).encode()
             if status == 200 and "changes-since" not in query and not fault and "SERVERS" in made:
