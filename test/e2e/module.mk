@@ -88,6 +88,7 @@ CHECKS_LONG += test/e2e/vm_arm64.sh
 CHECKS_LONG += test/e2e/vm_profile.sh
 CHECKS_LONG += test/e2e/vm_older.sh
 CHECKS_LONG += test/e2e/vm_slice.sh
+CHECKS += test/e2e/slurm_shapes.sh
 CHECKS_LONG += test/e2e/slurm_expedite.sh
 CHECKS_MORE += test/e2e/vm_hwmon.sh
 CHECKS_MORE += test/e2e/vm_rdma.sh
