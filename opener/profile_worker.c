@@ -153,6 +153,36 @@ static int find_place(struct profile_worker *w, const struct worker_owner *o)
 									    : -EBUSY;
 }
 
+/* Where a user's time is charged; a new one's in place of whoever owes least */
+static struct worker_share *find_share(struct profile_worker *w, uint32_t uid)
+{
+	struct worker_share *least = &w->shares[0];
+
+	for (unsigned i = 0; i < WORKERS_SHARES; i++) {
+		struct worker_share *s = &w->shares[i];
+		if (s->uid == uid && s->until_ns)
+			return s;
+		if (s->until_ns < least->until_ns)
+			least = s;
+	}
+	*least = (struct worker_share){.uid = uid};
+	return least;
+}
+
+static void charge_time(struct profile_worker *w, uint32_t uid, uint64_t begin_ns)
+{
+	struct worker_share *s = find_share(w, uid);
+
+	if (s->until_ns < begin_ns)
+		s->until_ns = begin_ns;
+	s->until_ns += (clock_boottime_ns() - begin_ns) * WORKERS_SHARE;
+}
+
+static bool has_had_share(struct profile_worker *w, uint32_t uid, uint64_t now_ns)
+{
+	return find_share(w, uid)->until_ns > now_ns + WORKERS_BURST_NS;
+}
+
 static void give_worker_up(struct profile_worker *w, const struct worker_owner *o)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -213,22 +243,26 @@ static void find_owner(const struct profile_worker *w, uint32_t pid,
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,
 			struct profile_reply *a, int *ret_fd)
 {
+	uint64_t begin_ns = clock_boottime_ns();
 	struct worker_owner owner;
 
 	find_owner(w, r->pid, &owner);
-	int rc = find_place(w, &owner);
+	int rc = has_had_share(w, owner.uid, begin_ns) ? -EBUSY : find_place(w, &owner);
 	*ret_fd = -1;
 	if (rc >= 0 && w->fd < 0)
 		rc = start_file_worker(w);
 	if (rc >= 0)
 		rc = exchange_with_worker(w, r, a, ret_fd);
+	if (w->fd >= 0 && rc < 0 && rc != -EBUSY)
+		give_worker_up(w, &owner);
+	if (rc != -EBUSY && r->kind != PROFILE_REQUEST_DRM)
+		charge_time(w, owner.uid, begin_ns);
 	if (rc >= 0)
 		return;
-	if (w->fd >= 0 && rc != -EBUSY)
-		give_worker_up(w, &owner);
 	a->rc = rc;
 	(void)snprintf(a->text, sizeof(a->text), "%s",
-		       rc == -EBUSY ? "too many files do not open" : strerror(-rc));
+		       rc == -EBUSY ? "too many files do not open, or not in time"
+				    : strerror(-rc));
 }
 
 void profile_worker_end(struct profile_worker *w)

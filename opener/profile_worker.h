@@ -15,6 +15,12 @@
  * their names. */
 #define WORKERS_STUCK_MAX 16u
 #define WORKERS_STUCK_EACH 2u
+/* Requests are done one after the other, so a file server that answers late takes time
+ * from others: in the long run no user gets more than one part in WORKERS_SHARE of it,
+ * after WORKERS_BURST_NS. Not of requests of DRM: ceemsd shares its own rounds out. */
+#define WORKERS_SHARE 2u
+#define WORKERS_BURST_NS UINT64_C(5000000000)
+#define WORKERS_SHARES 64u /* users remembered: those who took most */
 
 struct worker_owner {
 	uint32_t uid;                 /* as struct profile_reply has it */
@@ -31,9 +37,15 @@ struct profile_worker {
 		pid_t pid; /* 0: none */
 		struct worker_owner owner;
 	} stuck[WORKERS_STUCK_MAX];
+	/* until when a user has had his share of the time, by CLOCK_BOOTTIME */
+	struct worker_share {
+		uint32_t uid;
+		uint64_t until_ns;
+	} shares[WORKERS_SHARES];
 };
 
-/* -EBUSY: too many of the user's files, of the unit's or of all do not open.
+/* -EBUSY: too many of the user's files, of the unit's or of all do not open, or his
+ * took more than his share of the time.
  * Has the request done and fills the answer but its head; the descriptor, if rc is 0,
  * goes to *ret_fd. Waits for PROFILE_REQUEST_OPEN_MS at most. */
 void profile_worker_ask(struct profile_worker *w, const struct profile_request *r,

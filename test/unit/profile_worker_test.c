@@ -198,6 +198,49 @@ static void one_users_hung_files_are_nobody_elses_trouble(void **state)
 		end_process(container);
 }
 
+/* Gives each reader an end of file that comes late. */
+static pid_t serve_slowly(const char *pid)
+{
+	const struct timespec late = {.tv_nsec = 200000000};
+	char path[2 * SCRATCH_PATH];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/maps", proc, pid);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	pid_t child = fork();
+	if (child)
+		return child;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		nanosleep(&late, NULL);
+		close(fd);
+	}
+}
+
+static void one_users_slow_files_take_not_all_of_the_time(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	int rc = 0;
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	make_process("71", HUNG_USER, "7", false);
+	make_process("72", HUNG_USER, "8", false);
+	make_process("81", OTHER_USER, "9", false);
+	pid_t slow = serve_slowly("71");
+	for (int i = 0; rc != -EBUSY && i < 100; i++)
+		rc = ask_for_maps(71);
+	assert_int_equal(rc, -EBUSY);
+	assert_int_equal(ask_for_maps(72), -EBUSY);
+	assert_int_equal(ask_for_maps(81), 0);
+	for (int i = 0; (rc = ask_for_maps(72)) == -EBUSY && i < 3000; i++)
+		nanosleep(&pause, NULL);
+	assert_int_equal(rc, 0);
+	end_process(slow);
+}
+
 #define POD_GROUP(pod)                                                                 \
 	"0::/kubepods/besteffort/pod" pod "1111111-2222-3333-4444-555555555555/abc\n"
 
@@ -220,6 +263,9 @@ static void one_pods_hung_files_are_no_other_pods_trouble(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			one_users_slow_files_take_not_all_of_the_time, open_worker,
+			close_worker),
 		cmocka_unit_test_setup_teardown(
 			one_users_hung_files_are_nobody_elses_trouble, open_worker,
 			close_worker),
