@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregator/kubernetes/kube_quantity.h"
 #include "lib/cgroup.h"
 #include "lib/http/json.h"
+#include "lib/http/pod_size_json.h"
 #include "lib/rfc3339.h"
 
 #define DEPTH_MAX 64
@@ -65,7 +65,7 @@ static void begin_row(struct buf *rows)
 /* ---- pods ------------------------------------------------------------------------ */
 
 struct pod_needs {
-	uint64_t cpu_milli, memory_milli, gpus_milli;
+	uint64_t memory_milli, gpus_milli;
 };
 
 static uint64_t amount_of(struct json_object *o, const char *name)
@@ -73,11 +73,10 @@ static uint64_t amount_of(struct json_object *o, const char *name)
 	const char *s = http_json_text(o, name);
 	uint64_t v = 0;
 
-	return s && kube_quantity(s, &v) == 0 ? v : 0;
+	return s && pod_quantity(s, strlen(s), &v) ? v : 0;
 }
 
-/* The memory that a container may use: its limit, else what it asked for. Its CPUs are
- * what it asked for, as nodes have them (contrib/k8s/pod_size.h), else its limit. */
+/* What a container may use: its limit, else what it asked for. */
 static void add_container(const struct kube *k, struct json_object *c,
 			  struct pod_needs *ret)
 {
@@ -85,29 +84,29 @@ static void add_container(const struct kube *k, struct json_object *c,
 	struct json_object *res = get_map(c, "resources");
 	struct json_object *most = get_map(res, "limits");
 	struct json_object *least = get_map(res, "requests");
-	uint64_t cpu = amount_of(least, "cpu"), memory = amount_of(most, "memory");
+	uint64_t memory = amount_of(most, "memory");
 
-	ret->cpu_milli += cpu ? cpu : amount_of(most, "cpu");
 	ret->memory_milli += memory ? memory : amount_of(least, "memory");
 	for (size_t i = 0; i < (k->gpu_count ? k->gpu_count : 2); i++)
 		ret->gpus_milli +=
 			amount_of(most, k->gpu_count ? k->gpu_names[i] : usual[i]);
 }
 
-static void put_needs(struct buf *b, const struct kube *k, struct json_object *spec)
+static void put_needs(struct buf *b, const struct kube *k, struct json_object *pod)
 {
-	struct json_object *list = http_json_get(spec, "containers", json_type_array);
+	struct json_object *list =
+		http_json_get(get_map(pod, "spec"), "containers", json_type_array);
 	size_t n = list ? json_object_array_length(list) : 0;
 	struct pod_needs sum = {0};
+	uint64_t milli = pod_size_json(pod).cpu_milli;
 
 	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++)
 		add_container(k, json_object_array_get_idx(list, i), &sum);
-	uint64_t cpus = (sum.cpu_milli + 999) / 1000,
-		 gpus = (sum.gpus_milli + 999) / 1000;
-	if (cpus && cpus <= INT32_MAX)
-		put_row_value(b, "cpus", cpus);
-	if (sum.cpu_milli && sum.cpu_milli <= INT32_MAX)
-		put_row_value(b, "millicpus", sum.cpu_milli);
+	uint64_t gpus = (sum.gpus_milli + 999) / 1000;
+	if (milli && milli <= INT32_MAX) {
+		put_row_value(b, "cpus", (milli + 999) / 1000);
+		put_row_value(b, "millicpus", milli);
+	}
 	if (sum.memory_milli >= 1000)
 		put_row_value(b, "memory_bytes", sum.memory_milli / 1000);
 	if (gpus && gpus <= INT32_MAX)
@@ -175,7 +174,7 @@ static bool put_pod(struct buf *rows, const struct kube *k, struct json_object *
 	put_row_member(rows, "qos", get_word(status, "qosClass"));
 	put_row_when(rows, "started_s", get_word(status, "startTime"));
 	put_pod_end(rows, status);
-	put_needs(rows, k, get_map(pod, "spec"));
+	put_needs(rows, k, pod);
 	put_annotated(rows, "owner", meta, k->owner_annotations,
 		      k->owner_annotation_count);
 	put_annotated(rows, "project", meta, k->project_annotations,

@@ -8,7 +8,6 @@ libkube_USES := libcurl json-c
 libkube_PKGS := $(libkube_USES)
 libkube_SRCS += aggregator/kubernetes/kube_config.c
 libkube_SRCS += aggregator/kubernetes/kube_json.c
-libkube_SRCS += aggregator/kubernetes/kube_quantity.c
 endif
 
 # part of libaggregator

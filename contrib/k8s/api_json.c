@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/pod_info.h"
 #include "lib/http/json.h"
 
 #define DEPTH_MAX 48

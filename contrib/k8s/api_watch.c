@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/pod_info.h"
 #include "lib/clock.h"
 #include "lib/http/client.h"
 #include "lib/log.h"

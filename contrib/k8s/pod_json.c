@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "contrib/k8s/api_json.h"
-#include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/pod_info.h"
 #include "lib/cgroup.h"
 #include "lib/http/json.h"
+#include "lib/http/pod_size_json.h"
 
 #define CONTAINERS_MAX 4096u
 
@@ -15,85 +16,6 @@ static const char *text_of(struct json_object *o, const char *name)
 	const char *s = http_json_text(o, name);
 
 	return s ? s : "";
-}
-
-/* {"cpu":"100m","memory":"32Mi"} */
-static void read_amount(struct json_object *map, struct pod_amount *ret)
-{
-	static const char *const names[] = {"cpu", "memory"};
-
-	for (size_t i = 0; i < 2; i++) {
-		const char *s = http_json_text(map, names[i]);
-		if (s)
-			pod_amount_set(ret, names[i], s, strlen(s));
-	}
-}
-
-static struct pod_amount amount_of(struct json_object *resources)
-{
-	struct pod_amount requests = {0}, limits = {0};
-
-	read_amount(http_json_get(resources, "requests", json_type_object), &requests);
-	read_amount(http_json_get(resources, "limits", json_type_object), &limits);
-	return pod_amount_or(&requests, &limits);
-}
-
-/* What the status says that a container has; NULL: nothing. */
-static struct json_object *resources_in_status(struct json_object *statuses,
-					       const char *name)
-{
-	size_t n = statuses ? json_object_array_length(statuses) : 0;
-
-	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
-		struct json_object *o = json_object_array_get_idx(statuses, i);
-		if (strcmp(text_of(o, "name"), name) == 0)
-			return http_json_get(o, "resources", json_type_object);
-	}
-	return NULL;
-}
-
-static void add_containers(struct json_object *pod, const char *list,
-			   const char *status_list, bool init, struct pod_size *size)
-{
-	struct json_object *spec = http_json_get(pod, "spec", json_type_object);
-	struct json_object *status = http_json_get(pod, "status", json_type_object);
-	struct json_object *containers = http_json_get(spec, list, json_type_array);
-	struct json_object *statuses =
-		http_json_get(status, status_list, json_type_array);
-	size_t n = containers ? json_object_array_length(containers) : 0;
-
-	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
-		struct json_object *c = json_object_array_get_idx(containers, i);
-		bool sidecar =
-			init && strcmp(text_of(c, "restartPolicy"), "Always") == 0;
-		struct pod_amount now =
-			amount_of(resources_in_status(statuses, text_of(c, "name")));
-		struct pod_amount asked =
-			amount_of(http_json_get(c, "resources", json_type_object));
-		struct pod_amount a = pod_amount_or(&now, &asked);
-		pod_size_add(size,
-			     sidecar ? PART_SIDECAR
-			     : init  ? PART_INIT
-				     : PART_CONTAINER,
-			     &a);
-	}
-}
-
-static void read_size(struct json_object *pod, struct pod_info *ret)
-{
-	struct json_object *spec = http_json_get(pod, "spec", json_type_object);
-	struct json_object *overhead =
-		http_json_get(spec, "overhead", json_type_object);
-	struct pod_amount a = {0};
-	struct pod_size size = {0};
-
-	add_containers(pod, "initContainers", "initContainerStatuses", true, &size);
-	add_containers(pod, "containers", "containerStatuses", false, &size);
-	read_amount(overhead, &a);
-	pod_size_add(&size, PART_OVERHEAD, &a);
-	a = amount_of(http_json_get(spec, "resources", json_type_object));
-	pod_size_add(&size, PART_WHOLE, &a);
-	pod_size_total(&size, ret);
 }
 
 /* {"terminated":{"containerID":"containerd://...","exitCode":0}} */
@@ -155,7 +77,9 @@ int pod_json_read(struct json_object *pod, struct pod_info *ret, struct err *err
 		rc = api_json_name(pod, "uid", info.uid, sizeof(info.uid), err);
 	if (rc < 0)
 		return rc;
-	read_size(pod, &info);
+	struct pod_amount size = pod_size_json(pod);
+	info.cpu_milli = size.cpu_milli;
+	info.memory_bytes = size.memory_bytes;
 	read_containers(pod, &info);
 	*ret = info;
 	return 0;

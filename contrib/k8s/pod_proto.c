@@ -8,8 +8,9 @@
 
 #include "contrib/k8s/device_name.h"
 #include "contrib/k8s/kubelet.pb-c.h"
-#include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/pod_info.h"
 #include "lib/cgroup.h"
+#include "lib/http/pod_size.h"
 
 #define CONTAINERS_MAX 4096u
 #define CLAIMED_MAX 1024u /* GPUs of all claims of a node */
@@ -112,7 +113,9 @@ static void read_pod_size(const Kubelet__Pod *pod, struct pod_info *ret)
 	pod_size_add(&size, PART_OVERHEAD, &a);
 	a = amount_of_resources(spec->resources);
 	pod_size_add(&size, PART_WHOLE, &a);
-	pod_size_total(&size, ret);
+	a = pod_size_total(&size);
+	ret->cpu_milli = a.cpu_milli;
+	ret->memory_bytes = a.memory_bytes;
 }
 
 static void add_terminated(const Kubelet__ContainerStatus *c,

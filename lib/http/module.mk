@@ -28,7 +28,7 @@ ARCHIVES += libhttp
 libhttp_PKGS := libcurl $(if $(HAVE_JSON),json-c)
 libhttp_SRCS += lib/http/client.c
 libhttp_SRCS += lib/http/client_url.c
-libhttp_SRCS += $(if $(HAVE_JSON),lib/http/json.c lib/http/json_list.c)
+libhttp_SRCS += $(if $(HAVE_JSON),lib/http/json.c lib/http/json_list.c lib/http/pod_size.c lib/http/pod_size_json.c)
 libhttp_SRCS += lib/http/profile_push.c
 libhttp_SRCS += lib/http/redfish_login.c
 endif

@@ -7,10 +7,11 @@
 
 #include "contrib/k8s/api_json.h"
 #include "contrib/k8s/grpc_unix.h"
+#include "contrib/k8s/pod_info.h"
 #include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_proto.h"
-#include "contrib/k8s/pod_size.h"
 #include "contrib/k8s/slices.h"
+#include "lib/http/pod_size.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

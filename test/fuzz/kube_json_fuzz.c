@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "aggregator/kubernetes/kube_json.h"
-#include "aggregator/kubernetes/kube_quantity.h"
 #include "lib/http/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -187,13 +187,13 @@ admission_fuzz_PKGS := json-c
 endif
 ifneq ($(filter libk8swatch,$(ARCHIVES)),)
 FUZZERS += k8s_answers
-k8s_answers_fuzz_SRCS := contrib/k8s/api_json.c contrib/k8s/device_name.c contrib/k8s/grpc_unix.c contrib/k8s/pod_json.c contrib/k8s/pod_proto.c contrib/k8s/pod_size.c contrib/k8s/slices.c $(BUILD)/contrib/k8s/kubelet.pb-c.c \
-	lib/loop.c lib/siphash.c lib/http/json.c lib/cgroup.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+k8s_answers_fuzz_SRCS := contrib/k8s/api_json.c contrib/k8s/device_name.c contrib/k8s/grpc_unix.c contrib/k8s/pod_info.c contrib/k8s/pod_json.c contrib/k8s/pod_proto.c contrib/k8s/slices.c $(BUILD)/contrib/k8s/kubelet.pb-c.c \
+	lib/loop.c lib/http/pod_size.c lib/siphash.c lib/http/json.c lib/http/pod_size_json.c lib/cgroup.c lib/records/record.c lib/records/tlv.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 k8s_answers_fuzz_PKGS := libnghttp2 libprotobuf-c json-c
 $(OBJ)/replay/contrib/k8s/pod_proto.o: $(BUILD)/contrib/k8s/kubelet.pb-c.c
 endif
 ifneq ($(filter libkube,$(ARCHIVES)),)
 FUZZERS += kube_json
-kube_json_fuzz_SRCS := aggregator/kubernetes/kube_json.c aggregator/kubernetes/kube_quantity.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+kube_json_fuzz_SRCS := aggregator/kubernetes/kube_json.c lib/http/pod_size.c lib/http/pod_size_json.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 kube_json_fuzz_PKGS := json-c
 endif

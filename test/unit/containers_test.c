@@ -2,7 +2,7 @@
 /* Containers as parts of their pod's step: the group tells when they ended and what
  * they used, the status what they are called. */
 #include "contrib/k8s/containers.h"
-#include "contrib/k8s/pod_size.h"
+#include "contrib/k8s/pod_info.h"
 #include "test/unit/pods_lab.h"
 
 #define POD "kubepods/burstable/pod" UID

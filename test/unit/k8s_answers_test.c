@@ -10,7 +10,7 @@
 #include "contrib/k8s/kubelet.pb-c.h"
 #include "contrib/k8s/pod_json.h"
 #include "contrib/k8s/pod_proto.h"
-#include "contrib/k8s/pod_size.h"
+#include "lib/http/pod_size.h"
 #include "test/unit/unit.h"
 
 #define UID "3f1d2c7a-0000-4000-8000-00000000002a"

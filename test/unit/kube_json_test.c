@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Answers of an API server, good, cut in half and hostile; quantities; names of users.
- */
+/* Answers of an API server, good, cut in half and hostile; names of users. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "aggregator/kubernetes/kube_json.h"
-#include "aggregator/kubernetes/kube_quantity.h"
 #include "test/unit/unit.h"
 
 #define META                                                                           \
@@ -23,36 +21,6 @@ static const char *read_pods(const struct kube *k, const char *text, struct buf 
 	return kube_json_pods(text, strlen(text), k, rows, list, &err) < 0 ? NULL
 	       : rows->len                                                 ? rows->data
 									   : "";
-}
-
-static void quantities_are_read_exactly(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *text;
-		uint64_t milli;
-	} good[] = {
-		{"250m", 250},
-		{"1", 1000},
-		{"0.5", 500},
-		{"64Mi", 67108864000},
-		{"1G", 1000000000000},
-		{"1e3", 1000000},
-		{"100u", 1},
-		{"1.5Gi", 1610612736000},
-		{"0", 0},
-	};
-	static const char *const bad[] = {"",     "m",   "1x",   "-1", "1.2.3",
-					  "1e99", "nan", "0x10", " 1", "1 "};
-	uint64_t v;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_int_equal(kube_quantity(good[i].text, &v), 0);
-		assert_int_equal(v, good[i].milli);
-	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_true(kube_quantity(bad[i], &v) < 0);
-	assert_int_equal(kube_quantity("99999999999999Gi", &v), -ERANGE);
 }
 
 static void cpus_are_what_is_requested_to_a_thousandth(void **state)
@@ -73,6 +41,15 @@ static void cpus_are_what_is_requested_to_a_thousandth(void **state)
 		{"{\"resources\":{\"requests\":{\"cpu\":\"3\"}}}",
 		 "\"cpus\":3,\"millicpus\":3000"},
 		{"{\"resources\":{\"requests\":{\"memory\":\"1Mi\"}}}", NULL},
+		/* as nodes have it: an init container, one that was resized */
+		{"{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"100m\"}}}],"
+		 "\"initContainers\":[{\"name\":\"i\",\"resources\":{\"requests\":"
+		 "{\"cpu\":\"150m\"}}}",
+		 "\"cpus\":1,\"millicpus\":150"},
+		{"{\"name\":\"a\",\"resources\":{\"requests\":{\"cpu\":\"250m\"}}}]},"
+		 "\"status\":{\"containerStatuses\":[{\"name\":\"a\",\"resources\":"
+		 "{\"requests\":{\"cpu\":\"500m\"}}}",
+		 "\"cpus\":1,\"millicpus\":500"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -329,7 +306,6 @@ static void users_files_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quantities_are_read_exactly),
 		cmocka_unit_test(cpus_are_what_is_requested_to_a_thousandth),
 		cmocka_unit_test(annotations_count_only_where_the_site_says_so),
 		cmocka_unit_test(no_pod_is_another_by_its_annotations),

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CEEMS_CONTRIB_K8S_POD_SIZE_H
-#define CEEMS_CONTRIB_K8S_POD_SIZE_H
+#ifndef CEEMS_LIB_HTTP_POD_SIZE_H
+#define CEEMS_LIB_HTTP_POD_SIZE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "contrib/k8s/pods.h"
 
 /*
  * What a pod requests, as the scheduler counts it (k8s.io/component-helpers,
@@ -14,7 +12,8 @@
  * container with the sidecars that run by then, if that is more; and the overhead of
  * its runtime class. A container requests what its status says that it has (it may have
  * been resized in place), else what the specification says; its limit, where it
- * requests nothing. What a pod requests as a whole (spec.resources) wins.
+ * requests nothing. What a pod requests as a whole (spec.resources) wins. Nodes and the
+ * aggregator count alike.
  */
 
 struct pod_amount {
@@ -35,8 +34,7 @@ struct pod_size {
 
 /* In the order of the specification. Zero-initialise s. */
 void pod_size_add(struct pod_size *s, enum pod_part part, const struct pod_amount *a);
-/* Sets the two members. */
-void pod_size_total(const struct pod_size *s, struct pod_info *ret);
+struct pod_amount pod_size_total(const struct pod_size *s);
 
 /* A quantity of Kubernetes ("100m", "1.5", "32Mi", "1e3"; apimachinery, resource.
  * Quantity) in thousandths, rounded up; any bytes. False: it is none, is negative or
@@ -48,14 +46,5 @@ void pod_amount_set(struct pod_amount *a, const char *name, const char *text,
 /* What requests has, else what limits has. */
 struct pod_amount pod_amount_or(const struct pod_amount *requests,
 				const struct pod_amount *limits);
-
-/* A name that a record may have: DNS-1123. False: it is not from Kubernetes. */
-bool pod_name_ok(const char *s, size_t max);
-
-/* Adds to info what a status says of a container: its name, and its id as
- * "containerd://DIGITS". NULL and "": it has none yet. exit_code: NULL: it runs. What
- * is no name or id is left out, as is what there is no room for. */
-void pod_info_add_container(struct pod_info *info, const char *name, const char *id,
-			    const uint32_t *exit_code);
 
 #endif

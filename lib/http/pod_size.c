@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "contrib/k8s/pod_size.h"
+#include "lib/http/pod_size.h"
 
 #include <string.h>
 
@@ -50,7 +50,7 @@ void pod_size_add(struct pod_size *s, enum pod_part part, const struct pod_amoun
 	}
 }
 
-void pod_size_total(const struct pod_size *s, struct pod_info *ret)
+struct pod_amount pod_size_total(const struct pod_size *s)
 {
 	struct pod_amount total = s->sum;
 
@@ -61,8 +61,7 @@ void pod_size_total(const struct pod_size *s, struct pod_info *ret)
 	if (s->whole.memory_bytes)
 		total.memory_bytes = s->whole.memory_bytes;
 	add_amount(&total, &s->overhead);
-	ret->cpu_milli = total.cpu_milli;
-	ret->memory_bytes = total.memory_bytes;
+	return total;
 }
 
 /* ---- quantities ------------------------------------------------------------------ */
@@ -176,40 +175,4 @@ struct pod_amount pod_amount_or(const struct pod_amount *requests,
 		.memory_bytes = requests->memory_bytes ? requests->memory_bytes
 						       : limits->memory_bytes,
 	};
-}
-
-/* ---- names ----------------------------------------------------------------------- */
-
-bool pod_name_ok(const char *s, size_t max)
-{
-	size_t len = strnlen(s, max);
-
-	if (!len || len >= max)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		bool letter =
-			(s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9');
-		if (!letter && s[i] != '-' && s[i] != '.')
-			return false;
-	}
-	return true;
-}
-
-void pod_info_add_container(struct pod_info *info, const char *name, const char *id,
-			    const uint32_t *exit_code)
-{
-	const char *digits = id ? strstr(id, "://") : NULL;
-	struct pod_container c = {.ended = exit_code != NULL,
-				  .exit_code = exit_code ? *exit_code : 0};
-
-	if (!digits || !name || !pod_name_ok(name, sizeof(c.name)) ||
-	    !cgroup_container_id(digits + 3, c.id) ||
-	    info->container_count >= POD_CONTAINERS_MAX)
-		return;
-	for (uint32_t i = 0; i < info->container_count; i++) {
-		if (strcmp(info->containers[i].id, c.id) == 0)
-			return; /* its last state is its state */
-	}
-	memcpy(c.name, name, strlen(name) + 1);
-	info->containers[info->container_count++] = c;
 }
