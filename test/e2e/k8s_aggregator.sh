@@ -129,4 +129,20 @@ ok "with a kubeconfig an aggregator starts" agg_run "$agg_port" "${flags[@]}" ||
 within 20 eves q q
 ok "and watches" within 20 is_unit "$(uid q)" "q|web:svc|web|PENDING|t" || tail -n 3 agg.log | sed 's/^/# /'
 ok "and asks about rights" within 20 sees frank "$(uid l)" 200
+
+# ---- the peer's keys: which resources are GPUs, and annotations that the site trusts
+sed -i 's/^    username_prefix: ""/&\n    gpu_resource_names: [example.com\/gpu]\n    username_annotations: [site\/first, site\/owner]\n    project_annotations: [site\/project]/' clusters.yaml
+kill $agg_pid
+wait_for 30 is_gone $agg_pid
+ok "an aggregator has them" agg_run "$agg_port" "${flags[@]}" || tail -n 3 agg.log | sed 's/^/# /'
+kube eve POST /api/v1/namespaces/web/pods "$(pod_yaml p '{"site/owner":"gina","site/project":"lab","ceems.io/created-by":"mallory"}' | sed 's/"limits":{/&"example.com\/gpu":2,"nvidia.com\/gpu":1,/; s/"requests":{/&"example.com\/gpu":2,"nvidia.com\/gpu":1,/')" >p.json
+pod_runs web p
+kube_binding lab lab-view User hilda
+ok "a pod is the one's and of the project that they name" within 20 is_unit "$(uid p)" "p|gina|lab|RUNNING|t" || { unit "$(uid p)"; tail -n 3 agg.log; } | sed 's/^/# /'
+is "its GPUs are those of the resources that are listed" "$(sql "SELECT gpus FROM unit WHERE uuid = '$(uid p)'")" 2
+ok "who is named sees it" within 20 sees gina "$(uid p)" 200
+ok "who may get pods in the namespace of that name sees those of it" within 20 sees hilda "$(uid l)" 200
+is "but not this one" "$(verify hilda "$(uid p)")" 403
+ok "who may get pods in its own namespace sees others there" within 20 sees eve "$(uid e)" 200
+is "and this one neither: it is of another project" "$(verify eve "$(uid p)")" 403
 tap_done

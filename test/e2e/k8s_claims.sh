@@ -8,7 +8,8 @@ hash='$2b$10$abcdefghijklmnopqrstuu23JPZtHcGhwXSF41f93o/7vBdDut3Xu' # of "correc
 printf "basic_auth_users:\n  lb: '%s'\n" "$hash" >web.yaml
 chmod 600 web.yaml
 (umask 077; printf 'test=* a-token-of-this-test\nhook a-token-of-the-webhook\n' >tokens)
-agg_begin --web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens"
+flags=(--web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --ingest.claims-from=token:hook --ingest.token-file="$SCRATCH/tokens")
+agg_begin "${flags[@]}"
 as() { curl -s -m 60 -u 'lb:correct horse' -H "X-Grafana-User: $1" "${@:3}" "http://127.0.0.1:$agg_port/api/v1$2"; }
 push_as() { # token lines
 	printf '%s\n' "${@:2}" | "$make" | curl -s -m 60 -o answer -w '%{http_code}' -H "Authorization: Bearer $1" \
@@ -158,4 +159,29 @@ pods "$(api_pod 13 Running ',"owner":"mallory"'),$(ended 12 $((now - 200000)) ',
 is "a pod that has run for three days is its owner's still" "$(owner "$(pod 13)")" "eve|web|k8s"
 is "one of a controller, too" "$(owner "$(pod 4)")" "alice|web|k8s"
 is "and one that ended as long ago" "$(owner "$(pod 12)")" "alice|web|k8s"
+
+# a cluster whose API server cannot be asked: the peer's file says who sees a namespace
+users() { printf 'users: {lab: [%s], web: [eve]}\n' "$1" >users.new && mv users.new users.yaml; }
+users dora
+cat >clusters.yaml <<END
+clusters:
+- {id: k3, manager: k8s, extra_config: {ns_users_list_file: users.yaml, username_prefix: "", people_interval: 1s}}
+END
+chmod 600 clusters.yaml users.yaml
+kill $agg_pid
+wait_for 30 is_gone $agg_pid
+ok "an aggregator has a file of users" agg_run "$agg_port" "${flags[@]}" --clusters.file="$SCRATCH/clusters.yaml" || tail -n 3 agg.log | sed 's/^/# /'
+claim "claim cluster=k3 uid=$(pod 50) owner=alice namespace=lab at=$T" >/dev/null
+push "start cluster=k3 node=w3 unit=$(pod 50) instance=80 manager=3 uid=0 started=$T"
+ok "a pod there is who created it" wait_for 30 owned "$(pod 50)" "alice|lab|k8s"
+sees() { [ "$(as "$1" "/units/verify?cluster_id=k3&uuid=$(pod 50)" -o /dev/null -w '%{http_code}')" = "$2" ]; }
+ok "whom the file has for its namespace sees it" wait_for 30 sees dora 200
+ok "who created it does" sees alice 200
+ok "whom it has for another does not" sees eve 403
+users "{"
+ok "a file that cannot be read is said" wait_for 30 grep -q 'users.yaml' agg.log
+ok "and changes nothing" sees dora 200
+users frank
+ok "who is put in sees it" wait_for 30 sees frank 200
+ok "who is taken out does not any more" sees dora 403
 tap_done

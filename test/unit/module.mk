@@ -690,6 +690,9 @@ ifneq ($(filter libadmission,$(ARCHIVES)),)
 TESTS += admission_review_test
 admission_review_test_LIBS := libadmission libhttp libconf libbase
 admission_review_test_PKGS := json-c libcurl yaml-0.1
+TESTS += admission_claims_test
+admission_claims_test_LIBS := libadmission libhttp libconf libbase
+admission_claims_test_PKGS := json-c libcurl yaml-0.1
 endif
 ifneq ($(filter libprofiler,$(ARCHIVES)),)
 TESTS += dynamic_symbols_test
