@@ -191,10 +191,12 @@ static void check_domain(const struct energy_page_node *node, int domain,
 			names[domain], ENERGY_PAGE_SOURCE_MAX, node->source[domain]);
 	else
 		finding(f, LEVEL_OK, NULL,
-			"energy of %s: by %.*s%s, %" PRIu64 ".%" PRIu64 " W now",
+			"energy of %s: by %.*s%s, %" PRIu64 ".%" PRIu64
+			" W now, read %" PRIu32 " s ago",
 			names[domain], ENERGY_PAGE_SOURCE_MAX, node->source[domain],
 			flags & ENERGY_PAGE_MODELLED ? " (an estimate)" : "",
-			node->uw[domain] / 1000000, node->uw[domain] / 100000 % 10);
+			node->uw[domain] / 1000000, node->uw[domain] / 100000 % 10,
+			flags >> ENERGY_PAGE_AGE_SHIFT);
 }
 
 static void check_energy_now(const char *rundir, struct findings *f)

@@ -89,8 +89,17 @@ static uint32_t total_mask(const struct energy_node *n)
 	return 1u << ENERGY_PACKAGE | 1u << ENERGY_DRAM | 1u << ENERGY_GPU;
 }
 
+static uint32_t reading_age_s(const struct ticker_view *v, int d)
+{
+	uint64_t age_s = v->measured_ns[d] ? clamp_minus(v->t1_ns, v->measured_ns[d]) /
+						     NSEC_PER_SEC
+					   : 0;
+
+	return age_s < ENERGY_PAGE_AGE_MAX_S ? (uint32_t)age_s : ENERGY_PAGE_AGE_MAX_S;
+}
+
 static void set_domain(struct energy_page_node *node, const struct energy_node *n,
-		       int d)
+		       const struct ticker_view *v, int d)
 {
 	bool host = d == ENERGY_HOST || d == ENERGY_OTHER;
 	uint32_t source = n->source[d] ? n->source[d]
@@ -104,6 +113,8 @@ static void set_domain(struct energy_page_node *node, const struct energy_node *
 	if (host && *name)
 		node->flags[d] |= n->source[ENERGY_HOST] ? ENERGY_PAGE_PROVISIONAL
 							 : ENERGY_PAGE_STALE;
+	if (*name)
+		node->flags[d] |= reading_age_s(v, d) << ENERGY_PAGE_AGE_SHIFT;
 }
 
 /* Mean power in the last tick; for what only the host's sensor measures, in its last
@@ -187,7 +198,7 @@ static void set_node(struct energy_page_fill *p, const struct ticker_view *v)
 
 	memcpy(was_uj, node->uj, sizeof(was_uj));
 	for (int d = 0; d < ENERGY_DOMAINS; d++)
-		set_domain(node, n, d);
+		set_domain(node, n, v, d);
 	node->tick_ns = v->t1_ns;
 	node->interval_ns = p->env->options->energy_interval_ms * NSEC_PER_MSEC;
 	node->total_mask = total_mask(n);

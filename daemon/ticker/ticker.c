@@ -54,6 +54,7 @@ struct ticker {
 	uint64_t marked_asking_ns; /* the sampling that was marked last */
 	uint64_t gaps_said, gaps[METERS_SOURCES]; /* see struct ticker_view */
 	uint32_t cut_said;
+	uint64_t measured_ns[ENERGY_DOMAINS];
 	struct gpu_readings *gpu_readings; /* likewise, by ceems-gpu */
 	struct gpu_weights *gpu_weights;   /* likewise */
 	struct gpu_sharing *gpu_sharing;   /* likewise */
@@ -519,11 +520,34 @@ static void say_what_is_missing(struct ticker *t)
 	t->gaps_said = all;
 }
 
+static void note_measured(struct ticker *t)
+{
+	static const enum meters_slot slots[] = {[ENERGY_PACKAGE] = METERS_PACKAGE,
+						 [ENERGY_DRAM] = METERS_DRAM,
+						 [ENERGY_PSYS] = METERS_PSYS,
+						 [ENERGY_HOST] = METERS_HOST,
+						 [ENERGY_OTHER] = METERS_HOST};
+	uint64_t *gpu_ns = &t->measured_ns[ENERGY_GPU];
+
+	for (int d = 0; d < ENERGY_DOMAINS; d++)
+		if (d != ENERGY_GPU)
+			t->measured_ns[d] =
+				meters_get(t->meters, slots[d])->measured_ns;
+	*gpu_ns = 0;
+	for (uint32_t i = 0; i < METERS_GPUS; i++) {
+		uint64_t ns = meters_get(t->meters, METERS_GPU + i)->measured_ns;
+
+		if (ns && (!*gpu_ns || ns < *gpu_ns))
+			*gpu_ns = ns;
+	}
+}
+
 int ticker_run(struct ticker *t, struct err *err)
 {
 	struct taken taken;
 
 	say_what_is_missing(t);
+	note_measured(t);
 	put_in_force(t);
 	if (!meters_any(t->meters)) {
 		end_ticking(t);
@@ -565,5 +589,6 @@ struct ticker_view ticker_view(const struct ticker *t)
 				    .config = &t->config,
 				    .gaps = t->gaps,
 				    .host_seems = t->host_check.said,
+				    .measured_ns = t->measured_ns,
 				    .gpu_idle_uw = t->gpu_idle.uw};
 }

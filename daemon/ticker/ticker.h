@@ -43,6 +43,9 @@ struct ticker_view {
 	const uint64_t *gaps;
 	/* whether the host's sensor seems to include the GPUs */
 	enum host_check_result host_seems;
+	/* when each domain was measured last, of ENERGY_DOMAINS, boot time; 0: nothing
+	 * does; gpu: the device that was measured longest ago */
+	const uint64_t *measured_ns;
 	const uint64_t *gpu_idle_uw; /* learned, of METERS_GPUS devices; 0: not known */
 };
 struct ticker_view ticker_view(const struct ticker *t);

@@ -54,6 +54,9 @@ enum energy_page_flag {
 	ENERGY_PAGE_ENDED = 1 << 3, /* a row: ended; add nothing */
 };
 
+#define ENERGY_PAGE_AGE_SHIFT 16
+#define ENERGY_PAGE_AGE_MAX_S UINT16_MAX
+
 struct energy_page_header {
 	char magic[8];
 	uint32_t version;
@@ -77,7 +80,10 @@ struct energy_page_node {
 	/* Of the domains in total_mask: energy charged to no unit: total = running
 	 * units + ended units + idle + system. */
 	uint64_t idle_uj, system_uj;
-	uint32_t flags[ENERGY_PAGE_DOMAINS]; /* enum energy_page_flag */
+	/* enum energy_page_flag; and, from bit ENERGY_PAGE_AGE_SHIFT on, how many
+	 * seconds before the tick the source was read last, 0: less than one or not
+	 * known, at most ENERGY_PAGE_AGE_MAX_S */
+	uint32_t flags[ENERGY_PAGE_DOMAINS];
 	char source[ENERGY_PAGE_DOMAINS][ENERGY_PAGE_SOURCE_MAX]; /* "" none */
 	/* The domains that add up to the total, as bits 1 << domain: host if it is
 	 * measured, else package, dram and gpu. */

@@ -89,7 +89,8 @@ command -v faketime >/dev/null || no_faketime="faketime is not installed"
 [ -z "${FAKETIME:-}" ] || no_faketime="the whole test runs below faketime"
 ok "ceemsd starts" run
 ok "the doctor finds its courier" wait_for 20 finds 'ceems-courier is running' "ceemsd ok"
-ok "and its energy" wait_for 20 finds 'energy of host: by model \(an estimate\)' "ceemsd ok"
+ok "and its energy" wait_for 20 finds 'energy of host: by model \(an estimate\), [0-9.]+ W now, read 0 s ago' "ceemsd ok"
+is "findings come in the order of a record's way" "$(jq -r '[.findings[].section] | reduce .[] as $s ([]; if .[-1] == $s then . else . + [$s] end) | join(" ")' out)" "kernel slurm ceemsd records"
 is "nothing of ceemsd's and of the records is wrong" "$(jq -r '.findings[] | select((.section == "ceemsd" or .section == "records") and .level != "ok") | .what' out)" ""
 is "the ring is read" "$(said 'ceemsd is reading it')" "slurm ok"
 is "the aggregator answers" "$(said '/health: it answers')" "records ok"
@@ -103,8 +104,20 @@ else
 	skip "a clock that is an hour off" "$no_faketime"
 fi
 
+# --- what a node health check runs, which knows one good status
+mkdir bin
+printf '#!/bin/sh\nexec "%s" "$@" --config.file=ceemsd.yaml --path.rundir="%s"\n' "$tool" "$SCRATCH/run" >bin/ceems_tool
+chmod 755 bin/ceems_tool
+nhc=$(sed -n 's/^ *\* || check_cmd_status -t [0-9]* -r 0 //p' "$here/doc/install.md")
+health() { PATH=$SCRATCH/bin:$PATH bash -c "$nhc" >nhc.out; echo $?; }
+is "a node that works is well for NHC, whatever there is to look at" "$(health) $(grep -c 'wrong$' nhc.out)" "0 1"
+
 # --- and each fault
 cp ceemsd.yaml good.yaml
+echo 'collector.perf: true' >>ceemsd.yaml
+doctor
+is "an opener that should be there" "$(said 'ceems-opener is not running: nothing is counted')" "ceemsd fail"
+cp good.yaml ceemsd.yaml
 printf '  cert-file: %s\n  key-file: %s\n  ca-file: %s\n' "$SCRATCH/node.pem" "$SCRATCH/node.key" "$SCRATCH/none.pem" >>ceemsd.yaml
 doctor
 is "a CA file that is not there" "$(said "the aggregator's CA: .*none.pem")" "records fail"
@@ -145,6 +158,7 @@ ok "a daemon that hangs" wait_for 20 finds 'ceemsd last looked [0-9]+ s ago' "sl
 kill -CONT "$pid"
 kill -9 "$pid"
 ok "a daemon that is dead" wait_for 20 finds 'ceemsd is not running|no process ceemsd has the ring' "ceemsd fail"
+is "a node that does not is not" "$(health)" 1
 rm run/units
 echo 'wrong: 1' >>ceemsd.yaml
 doctor

@@ -176,6 +176,30 @@ static void what_the_model_says_is_marked(void **state)
 	assert_true(node().flags[ENERGY_PAGE_HOST] & ENERGY_PAGE_MODELLED);
 }
 
+static uint32_t age_s(enum energy_page_domain d)
+{
+	return node().flags[d] >> ENERGY_PAGE_AGE_SHIFT;
+}
+
+static void how_long_ago_a_sensor_was_read_is_told(void **state)
+{
+	(void)state;
+	lab_set(LAB_IPMI, 0, SOURCE_POWER, SOURCE_DOMAIN_HOST, 0, 40 * WATT);
+	tick(0, 0);
+	tick(10 * WATT, 0);
+	assert_int_equal(age_s(ENERGY_PAGE_PACKAGE), 0);
+	assert_int_equal(age_s(ENERGY_PAGE_HOST), 0);
+	assert_int_equal(age_s(ENERGY_PAGE_DRAM), 0);
+	/* the BMC answers no more: its last reading is used, and grows old */
+	lab_sensors[LAB_IPMI].absent = true;
+	for (int i = 0; i < 7; i++)
+		tick(10 * WATT, 0);
+	assert_int_equal(age_s(ENERGY_PAGE_PACKAGE), 0);
+	assert_int_equal(age_s(ENERGY_PAGE_HOST), 7);
+	assert_int_equal(age_s(ENERGY_PAGE_OTHER), 7);
+	assert_true(node().flags[ENERGY_PAGE_HOST] & ENERGY_PAGE_PROVISIONAL);
+}
+
 static void what_has_ended_stays_as_it_was_and_is_marked(void **state)
 {
 	(void)state;
@@ -228,6 +252,7 @@ int main(void)
 		T(the_rate_card_carries_a_step_to_the_next_tick),
 		T(with_a_slow_host_sensor_rows_are_provisional_until_it_answers),
 		T(what_the_model_says_is_marked),
+		T(how_long_ago_a_sensor_was_read_is_told),
 		T(what_has_ended_stays_as_it_was_and_is_marked),
 		T(a_full_page_keeps_the_jobs),
 		T(without_ticks_the_page_stays_as_it_was),
