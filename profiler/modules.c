@@ -69,16 +69,21 @@ static bool is_for(const struct module *o, uint32_t uid)
 	return o->file.inode || o->uid == uid;
 }
 
-static bool is_image(const struct module *o)
+static uint64_t count_image_bytes(const struct module *o)
 {
-	return o->fd >= 0 && o->file.image;
+	return o->fd >= 0 && o->file.image ? o->file.size : 0;
+}
+
+static uint64_t count_module_rows(const struct module *o)
+{
+	return o->rows.count;
 }
 
 bool modules_is_unsettled(const struct modules *m, uint32_t module)
 {
 	const struct module *o = &m->all[module];
 
-	return is_image(o) && o->copies < MODULE_COPIES;
+	return count_image_bytes(o) && o->copies < MODULE_COPIES;
 }
 
 int modules_find(const struct modules *m, const struct module_key *key, uint32_t uid,
@@ -143,32 +148,34 @@ static struct module *find_oldest_rows(const struct modules *m, uint32_t now_s)
 
 /* The largest of a user who has more than half of the room, if that is another one than
  * uid: whoever is alone may fill it, but not keep it from others. */
-static struct module *find_rows_of_greedy(const struct modules *m, uint32_t uid)
+static struct module *find_largest_of_greedy(const struct modules *m, uint32_t uid,
+					     uint64_t (*count)(const struct module *o),
+					     uint64_t room)
 {
 	uint64_t lead = 0, sum = 0;
 	struct module *largest = NULL;
 	uint32_t greedy = uid;
 
-	/* Boyer and Moore's vote, by rows: no other can have more than half */
+	/* Boyer and Moore's vote: no other can have more than half */
 	for (uint32_t i = 0; i < m->count; i++) {
 		const struct module *o = &m->all[i];
-		if (o->uid == greedy || lead < o->rows.count) {
-			lead = o->uid == greedy ? lead + o->rows.count
-						: o->rows.count - lead;
+		uint64_t own = count(o);
+		if (o->uid == greedy || lead < own) {
+			lead = o->uid == greedy ? lead + own : own - lead;
 			greedy = o->uid;
 		} else {
-			lead -= o->rows.count;
+			lead -= own;
 		}
 	}
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct module *o = &m->all[i];
-		if (o->uid != greedy || !o->rows.count)
+		if (o->uid != greedy || !count(o))
 			continue;
-		sum += o->rows.count;
-		if (!largest || o->rows.count > largest->rows.count)
+		sum += count(o);
+		if (!largest || count(o) > count(largest))
 			largest = o;
 	}
-	return greedy != uid && sum > m->row_room / 2 ? largest : NULL;
+	return greedy != uid && sum > room / 2 ? largest : NULL;
 }
 
 static bool evict_rows(struct modules *m, uint32_t uid, uint32_t now_s)
@@ -176,7 +183,7 @@ static bool evict_rows(struct modules *m, uint32_t uid, uint32_t now_s)
 	struct module *o = find_oldest_rows(m, now_s);
 
 	if (!o)
-		o = find_rows_of_greedy(m, uid);
+		o = find_largest_of_greedy(m, uid, count_module_rows, m->row_room);
 	if (!o)
 		return false;
 	o->rows.count = 0;
@@ -411,9 +418,19 @@ uint64_t modules_image_bytes(const struct modules *m)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		bytes += is_image(&m->all[i]) ? m->all[i].file.size : 0;
+		bytes += count_image_bytes(&m->all[i]);
 	}
 	return bytes;
+}
+
+uint64_t modules_make_image_room(struct modules *m, uint32_t uid)
+{
+	struct module *o;
+
+	while ((o = find_largest_of_greedy(m, uid, count_image_bytes,
+					   MODULES_IMAGES_MAX)))
+		close_module(m, o);
+	return MODULES_IMAGES_MAX - modules_image_bytes(m);
 }
 
 uint64_t modules_bytes(const struct modules *m)

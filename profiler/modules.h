@@ -97,7 +97,11 @@ bool modules_turn_names(struct modules *m, uint32_t since_s, uint32_t now_s);
 #define MODULE_COPIES 4u
 bool modules_is_unsettled(const struct modules *m, uint32_t module);
 /* Bytes of those that are images of processes' memory (process_image.h) */
+#define MODULES_IMAGES_MAX (24u << 20)
 uint64_t modules_image_bytes(const struct modules *m);
+/* How many more there may be for one of uid's, once the largest of another user who has
+ * more than half of all have been let go of */
+uint64_t modules_make_image_room(struct modules *m, uint32_t uid);
 /* Bytes of what is not in the kernel program's arrays */
 uint64_t modules_bytes(const struct modules *m);
 

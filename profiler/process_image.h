@@ -12,7 +12,6 @@
  * loader needed, without sections. Where it was mapped is in its e_entry, since a
  * loader writes addresses of the process into .dynamic. */
 #define PROCESS_IMAGE_MAX (16u << 20) /* bytes of one */
-#define PROCESS_IMAGES_MAX (24u << 20)
 
 /* Where a process's maps speak of the file */
 struct image_lines {

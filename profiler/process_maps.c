@@ -61,9 +61,8 @@ static int find_module_of(struct door *d, uint32_t pid, uint32_t uid,
 	if (index >= 0)
 		return index;
 	int fd = vdso ? copy_vdso() : door_file(d, pid, l->start, l->end, &file, err);
-	uint64_t images = modules_image_bytes(m);
-	if (fd == -EACCES && images < PROCESS_IMAGES_MAX)
-		fd = process_image_copy(d, pid, lines, PROCESS_IMAGES_MAX - images,
+	if (fd == -EACCES)
+		fd = process_image_copy(d, pid, lines, modules_make_image_room(m, uid),
 					&file, err);
 	if (fd == -ENOENT || fd == -ESRCH || fd == -EPIPE || fd == -EAGAIN)
 		return fd; /* the process, the mapping or the opener is no more */

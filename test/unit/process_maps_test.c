@@ -201,7 +201,33 @@ static void all_copies_of_memory_together_are_bounded(void **state)
 	(void)add_mapping(maps, 0, sizeof(maps), 71, 0x10000000, 3 * MIB, 4, "file");
 	assert_int_equal(look_at(71, maps), 1);
 	assert_int_equal(modules_image_bytes(&modules), 23 * MIB);
-	assert_true(modules_image_bytes(&modules) <= PROCESS_IMAGES_MAX);
+	assert_true(modules_image_bytes(&modules) <= MODULES_IMAGES_MAX);
+}
+
+static void no_user_keeps_all_memory_for_copies(void **state)
+{
+	char maps[1024];
+	size_t len = 0;
+	(void)state;
+
+	if (geteuid() != 0)
+		skip();
+	make_process(71, ALICE);
+	for (unsigned i = 0; i < 3; i++)
+		len = add_mapping(maps, len, sizeof(maps), 71,
+				  0x10000000 + i * 16 * MIB, 8 * MIB, i + 1, "file");
+	assert_int_equal(look_at(71, maps), 3);
+	assert_int_equal(modules_image_bytes(&modules), MODULES_IMAGES_MAX);
+	make_process(72, BOB);
+	(void)add_mapping(maps, 0, sizeof(maps), 72, 0x10000000, 8 * MIB, 4, "file");
+	assert_int_equal(look_at(72, maps), 1);
+	assert_true(modules.all[found[0].module].fd >= 0);
+	assert_true(modules_image_bytes(&modules) <= MODULES_IMAGES_MAX);
+	/* who had most gets what is left, and no more */
+	make_process(73, ALICE);
+	(void)add_mapping(maps, 0, sizeof(maps), 73, 0x10000000, 10 * MIB, 5, "file");
+	assert_int_equal(look_at(73, maps), 1);
+	assert_true(modules.all[found[0].module].fd < 0);
 }
 
 static uint64_t size_of_our_vdso(void)
@@ -399,6 +425,7 @@ int main(void)
 		TEST(another_program_is_not_taken_for_one_that_had_its_inode),
 		TEST(nobody_gets_names_from_another_users_closed_file),
 		TEST(all_copies_of_memory_together_are_bounded),
+		TEST(no_user_keeps_all_memory_for_copies),
 		TEST(the_vdso_is_the_kernels_whatever_a_process_says),
 		TEST(a_look_at_one_process_takes_its_time_from_no_other),
 		TEST(a_user_who_has_to_wait_makes_no_other_wait_for_rows),
