@@ -123,7 +123,7 @@ if why=$(kube_possible); then
 	is "the component gives a token and kubelet's socket to ceems-k8s alone, read-only" \
 		"$(jq -c '[.spec.template.spec.containers[] | {name, m: [.volumeMounts[] | select(.name == "account" or .name == "pod-resources") | .name, .readOnly]} | select(.m != [])]' merged.json)" \
 		'[{"name":"ceems-k8s","m":["pod-resources",true,"account",true]}]'
-	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[11,4]"
+	is "all other mounts stay" "$(jq -c '[.spec.template.spec.containers[].volumeMounts | length]' merged.json)" "[11,5]"
 	is "and it asks the API server, which it does not without" "$(jq -c '.spec.template.spec.containers[1].env[] | select(.name == "CEEMS_K8S_API").value' merged.json) $(query "[e['value'] for c in cs for e in c.get('env', []) if e['name'] == 'CEEMS_K8S_API']")" "\"auto\" ['off']"
 	# the chart, by helm: the same objects, and each value
 	if helm=$(program helm); then

@@ -5,6 +5,7 @@
 # host paths and no others. Only the image (what `make install` installs), the network (there is no CNI here), the folders of the
 # ring and the spool (this machine may have its own) and the names in the configuration are the test's.
 . "$(dirname "$0")/../tap.sh"
+export CEEMS_RIG_KUBELET=v1.37.2 # has the Pods API
 . "$TOP/test/kubelet.sh"
 . "$TOP/test/pki.sh"
 . "$TOP/test/kube_hook.sh"
@@ -32,7 +33,7 @@ objects() {
 	python3 - "$TOP/contrib/k8s/deploy/base/$1" "$2" "$SCRATCH" "/$name/kubepods" <<-'END'
 		import json, sys, yaml
 		file, pod, scratch, groups = sys.argv[1:]
-		paths = {'/run/ceems': scratch + '/run', '/var/spool/ceems': scratch + '/reports'}
+		paths = {'/run/ceems': scratch + '/run', '/var/spool/ceems': scratch + '/reports', '/var/lib/kubelet/pods-api': scratch + '/node/kl/pods-api'}
 		for d in yaml.safe_load_all(open(file)):
 		    if d['kind'] == 'ConfigMap' and 'ceemsd.yaml' in d['data']:
 		        d['data']['ceemsd.yaml'] = d['data']['ceemsd.yaml'].replace('https://aggregator.site.example:9020', 'http://127.0.0.1:1')
@@ -115,6 +116,7 @@ post() { # NAME COMMAND: a pod of a user; its UID
 long=$(post long 'sleep 1000')
 runs() { scrape && [ -n "$(value ceems_compute_unit_cpu_user_seconds_total "$1")" ]; }
 ok "a user's pod is a unit" wait_for 60 runs "$long"
+ok "with what it requests, by kubelet's Pods API" wait_for 60 shows ceems_compute_unit_cpus "$long" 0.1 || logs node
 short=$(post short 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done')
 record() { "$BUILD/ceems_tool" spool "$SCRATCH/reports/ceemsd" 2>/dev/null | grep -F "\"$short\"" | grep -F '"final"'; }
 ok "one that has ended is in a report that waits for the aggregator" wait_for 60 record || { "$BUILD/ceems_tool" spool "$SCRATCH/reports/ceemsd" 2>&1 | tail -n 3 | cut -c1-300 | sed 's/^/# /'; }
