@@ -591,6 +591,9 @@ static int finish_options(struct cacct *c, struct err *err)
 		return err_set(err, -EINVAL,
 			       "report prints a screen, a page (--html FILE) or "
 			       "--json, no other form");
+	if (c->command != CACCT_REPORT && c->flame)
+		return err_set(err, -EINVAL,
+			       "--flame is for a report: cacct report JOBID --flame");
 	if (c->truncate && (c->json || c->command != CACCT_TABLE))
 		return err_set(
 			err, -EINVAL,

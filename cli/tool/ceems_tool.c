@@ -282,17 +282,8 @@ static int count_matching_words(const struct command *c, int argc, char **argv)
 	return n;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-	if (argc > 1 &&
-	    (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		print_usage(stdout);
-		return 0;
-	}
-	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-		printf("ceems_tool, version %s\n", CEEMS_VERSION);
-		return 0;
-	}
 	for (size_t i = 0; i < COMMANDS; i++) {
 		int n = count_matching_words(&commands[i], argc - 1, argv + 1);
 		if (!n)
@@ -303,21 +294,36 @@ int main(int argc, char **argv)
 				return 0;
 			}
 		}
-		int rc = commands[i].run(argc - n, argv + n);
-		return fflush(stdout) == 0 ? rc : TOOL_USAGE;
+		return commands[i].run(argc - n, argv + n);
 	}
-	if (argc < 2) {
-		print_usage(stderr);
-	} else if (!is_group(argv[1])) {
-		tool_usage_error("unknown command: ", argv[1]);
-	} else if (argc > 2 && strcmp(argv[2], "--help") == 0) {
+	if (!is_group(argv[1]))
+		return tool_usage_error("unknown command: ", argv[1]);
+	if (argc > 2 && strcmp(argv[2], "--help") == 0) {
 		list_commands(stdout, argv[1]);
 		return 0;
-	} else {
-		fprintf(stderr,
-			"ceems_tool: %s%s is not a command; the commands are:\n",
-			argv[1], argc > 2 ? " and what follows" : " alone");
-		list_commands(stderr, argv[1]);
 	}
+	fprintf(stderr, "ceems_tool: unknown command: %s%s%s; there are:\n", argv[1],
+		argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+	list_commands(stderr, argv[1]);
 	return TOOL_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	int rc = 0;
+
+	if (argc < 2) {
+		print_usage(stderr);
+		return TOOL_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		print_usage(stdout);
+	else if (strcmp(argv[1], "--version") == 0)
+		printf("ceems_tool, version %s\n", CEEMS_VERSION);
+	else
+		rc = run_command(argc, argv);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return rc;
+	(void)fprintf(stderr, "ceems_tool: cannot write the output\n");
+	return TOOL_FAILED;
 }

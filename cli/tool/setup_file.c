@@ -28,8 +28,8 @@
 static int join_setup_path(char ret[PATH_MAX], const char *dir, const char *folder,
 			   const char *name, struct err *err)
 {
-	int n = snprintf(ret, PATH_MAX, "%s/%s%s%s", dir, folder, *name ? "/" : "",
-			 name);
+	int n = snprintf(ret, PATH_MAX, "%s%s%s%s%s", dir, *folder ? "/" : "", folder,
+			 *name ? "/" : "", name);
 
 	return n > 0 && n < PATH_MAX
 		       ? 0

@@ -2,6 +2,7 @@
 /* Start of each daemon: options, help, log. */
 #include "lib/conf/program.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,9 +15,13 @@ const char *const program_log_formats[] = {"logfmt", "json", NULL};
 
 enum program_status program_print(const struct buf *b)
 {
-	if (b->len && fs_write_all(STDOUT_FILENO, b->data, b->len) < 0)
-		return PROGRAM_CANNOT;
-	return PROGRAM_OK;
+	int rc = b->len ? fs_write_all(STDOUT_FILENO, b->data, b->len) : 0;
+
+	if (rc == 0)
+		return PROGRAM_OK;
+	fprintf(stderr, "%s: cannot write the output: %s\n",
+		program_invocation_short_name, strerror(-rc));
+	return PROGRAM_CANNOT;
 }
 
 /* For its page in doc/, which has this text. */

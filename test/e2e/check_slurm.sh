@@ -175,8 +175,8 @@ fi
 is "no command: usage, 3" "$("$tool" 2>&1 >/dev/null | head -1; "$tool" >/dev/null 2>&1; echo $?)" "Usage: ceems_tool COMMAND [OPTION ...]
 3"
 like "an unknown command is named" "$("$tool" czech 2>&1)" 'unknown command: czech'
-like "half a command is told what there is" "$("$tool" check 2>&1)" 'check alone is not a command; the commands are:.*check slurm .*check lb '
-like "also with another half" "$("$tool" prometheus slurm 2>&1)" 'is not a command; the commands are:.*prometheus rules '
+like "half a command is told what there is" "$("$tool" check 2>&1)" 'unknown command: check; there are:.*check slurm .*check lb '
+like "also with another half" "$("$tool" prometheus slurm 2>&1)" 'unknown command: prometheus slurm; there are:.*prometheus rules '
 is "these are asked for by --help, too" "$("$tool" config --help)" "$("$tool" --help | grep '^  config ')"
 is "--help of a command is of that one" "$("$tool" check ring --help | grep -c -e '--ring' -e '--url')" 1
 like "an unknown option is named" "$("$tool" check slurm --blue 2>&1)" 'unknown option: --blue'

@@ -137,6 +137,10 @@ mistake "a misspelt state" 'FAILD' 'did you mean FAILED' "$cacct" --api.url=http
 mistake "half of a column's name" '"Mem"' 'did you mean "MemAvg".*"Memory"' "$cacct" --api.url=http://127.0.0.1:9 -o Mem
 mistake "a key for sums that is none" '--by: "jobs"' 'cluster, account, user, day' "$cacct" --api.url=http://127.0.0.1:9 usage --by=jobs
 mistake "a job that is none" 'specified: .4' 'such as 12' "$cacct" --api.url=http://127.0.0.1:9 -j '12_[4'
+mistake "a flame graph of a table" '--flame' 'cacct report JOBID --flame' "$cacct" --api.url=http://127.0.0.1:9 -j 12 --flame
+full() { "$@" 2>&1 >/dev/full; }
+export -f full
+for p in ceemsd ceems_tool cacct; do mistake "$p's help for a full disk" "$p: .*cannot write" 'output' bash -c 'full "$@"' full "$BUILD/$p" --help; done
 mistake "a command that is none" 'check' 'check slurm .*check ring' "$tool" check slrum
 ok "thirty mistakes and more ($rows)" [ "$rows" -ge 30 ]
 tap_done

@@ -71,6 +71,7 @@ rm "$etc/ceemsd.d/60-site.yaml"
 # --- beyond this host
 run node --listen :9010
 is "who listens for other hosts gets a certificate" "$(grep -c '^ok:.*TLS on, 1 user' "$SCRATCH/out") $(stat -c %a "$etc/secrets/ceemsd.key") $(cat "$etc/secrets/ceemsd-prometheus.password")" "1 640 $password"
+like "its place is said as one types it" "$(cat "$SCRATCH/out")" "^ok: $etc/secrets/ceemsd.crt: written|"$'\n'"ok: $etc/secrets/ceemsd.crt: written"
 
 # --- Slurm's files
 run node --listen 127.0.0.1:9010 --slurm yes
