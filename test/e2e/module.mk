@@ -82,6 +82,7 @@ CHECKS += test/e2e/prometheus_identical.sh
 CHECKS_MORE += test/e2e/vm_cgroup2.sh
 CHECKS_MORE += test/e2e/vm_ebpf.sh
 CHECKS_LONG += test/e2e/vm_hardware.sh
+CHECKS_LONG += test/e2e/vm_machine_events.sh
 # other processors
 CHECKS_LONG += test/e2e/cross.sh test/e2e/cross_ppc64el.sh test/e2e/cross_riscv64.sh
 CHECKS_LONG += test/e2e/vm_arm64.sh
