@@ -100,4 +100,33 @@ settle
 late | take
 settle
 is "what it requests may be known later than that it runs" "$(row 9 | cut -d'|' -f1-4)" "1|100|1|100"
+
+# ---- nodes that do not know what pods request, or only in whole CPUs, beside an API server that does
+server() { # INSTANCE MILLICPUS: it shows the pod
+	sql "SELECT changed, made FROM k8s_pods((SELECT id FROM cluster WHERE name = 'k1'), jsonb_build_array(jsonb_build_object('uid', '$(pod "$1")', 'namespace', 'web',
+		'name', 'p$1', 'created_s', $T, 'started_s', $T, 'phase', 'Running', 'cpus', ($2 + 999) / 1000, 'millicpus', $2)), false)" >>server.log
+}
+hour 10 | take
+settle
+server 10 250
+server 11 250
+server 12 500
+{
+	hour 11 cpus=1
+	hour 12 cpus=1 millicpus=250
+	say start 13 cpus=1
+} | take
+settle
+server 12 500
+server 13 250
+settle
+is "a node that knows no CPUs has the API server's, for its whole time" "$(row 10)" "1|250|1|250|900"
+is "an older ceemsd, which has whole ones, has the API server's parts" "$(row 11)" "1|250|1|250|900"
+is "a node's own count stays" "$(row 12)" "1|250|1|250|900"
+server 13 1500
+settle
+is "what only the API server knows may change" "$(row 13 | cut -d'|' -f1-4)" "2|1500|2|1500"
+say final 13 t0=$T t1=$((T + 3600)) ended=$((T + 3600)) "$used" cpus=1 millicpus=250 | take
+settle
+is "a node that learns it has its own" "$(row 13)" "1|250|1|250|900"
 tap_done
