@@ -22,6 +22,16 @@ static struct step_profile *find_step(struct step_profiles *p, uint64_t key)
 	return NULL;
 }
 
+/* No user has more than are free, so that there is one for another still. */
+static size_t count_steps_of(const struct step_profiles *p, uint32_t uid)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		own += p->all[i].step.uid == uid;
+	return own;
+}
+
 static bool is_step_good(const struct profile_step *s)
 {
 	return s->magic == PROFILE_STEP_MAGIC && s->hz && s->hz <= HZ_MAX &&
@@ -43,7 +53,7 @@ int step_profiles_told(struct step_profiles *p, const struct profile_step *told,
 	}
 	if (s)
 		return 0;
-	if (p->count == PROFILE_GROUPS_MAX) {
+	if (count_steps_of(p, told->uid) >= PROFILE_GROUPS_MAX - p->count) {
 		p->no_place++;
 		return 0;
 	}

@@ -32,7 +32,7 @@ struct step_profiles {
 	uint64_t interval_ns;
 	uint64_t bytes, bytes_max; /* of all stacks */
 	uint64_t cuts;             /* profiles that lost detail for want of room */
-	uint64_t no_place; /* steps beyond PROFILE_GROUPS_MAX, stacks of no step */
+	uint64_t no_place; /* steps beyond their user's share, stacks of no step */
 };
 
 /* Whether the groups to sample have changed. -EBADMSG: it is none of ours. */

@@ -108,15 +108,22 @@ static void what_is_none_of_ours_is_refused(void **state)
 	assert_int_equal(p.no_place, 1);
 }
 
-static void steps_beyond_the_table_are_counted(void **state)
+static void steps_beyond_a_users_share_of_the_table_are_counted(void **state)
 {
+	struct profile_step s;
 	(void)state;
+
 	for (uint64_t i = 1; i <= PROFILE_GROUPS_MAX + 3; i++) {
-		struct profile_step s = step_of(i, 19);
+		s = step_of(i, 19);
+		s.uid = 1001;
 		(void)step_profiles_told(&p, &s, 0, 0);
 	}
-	assert_int_equal(p.count, PROFILE_GROUPS_MAX);
-	assert_int_equal(p.no_place, 3);
+	assert_int_equal(p.count, PROFILE_GROUPS_MAX / 2);
+	assert_int_equal(p.no_place, PROFILE_GROUPS_MAX / 2 + 3);
+	/* there is a place for another user */
+	s = step_of(PROFILE_GROUPS_MAX * 2, 19);
+	s.uid = 1002;
+	assert_int_equal(step_profiles_told(&p, &s, 0, 0), 1);
 }
 
 static void where_there_is_no_room_the_oldest_profile_loses_detail(void **state)
@@ -175,8 +182,9 @@ int main(void)
 			an_interval_ends_and_the_next_begins_empty, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_none_of_ours_is_refused, begin,
 						end),
-		cmocka_unit_test_setup_teardown(steps_beyond_the_table_are_counted,
-						begin, end),
+		cmocka_unit_test_setup_teardown(
+			steps_beyond_a_users_share_of_the_table_are_counted, begin,
+			end),
 		cmocka_unit_test_setup_teardown(
 			where_there_is_no_room_the_oldest_profile_loses_detail, begin,
 			end),
