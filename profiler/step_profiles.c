@@ -94,21 +94,43 @@ static void cut_stacks(struct step_profiles *p, struct raw_stacks *r)
 	p->bytes += raw_stacks_bytes(r);
 }
 
-/* The oldest profile that is not yet cut has less detail from now on. */
-static void make_room_for_stacks(struct step_profiles *p)
+static uint64_t count_step_bytes(const struct step_profile *s)
 {
-	struct step_profile *oldest = NULL;
+	return raw_stacks_bytes(&s->stacks) + raw_stacks_bytes(&s->blocked);
+}
+
+static void free_stacks(struct step_profiles *p, struct step_profile *s)
+{
+	p->bytes -= count_step_bytes(s);
+	raw_stacks_free(&s->stacks);
+	raw_stacks_free(&s->blocked);
+}
+
+/* The largest profile that is not yet cut has less detail from now on. Where all are, a
+ * user who has less than half of the room takes it from another's largest. */
+static void make_room_for_stacks(struct step_profiles *p, uint32_t uid)
+{
+	struct step_profile *detailed = NULL, *others = NULL;
+	uint64_t own = 0;
 
 	for (size_t i = 0; i < p->count; i++) {
 		struct step_profile *s = &p->all[i];
+		uint64_t bytes = count_step_bytes(s);
 		if ((has_detail(&s->stacks) || has_detail(&s->blocked)) &&
-		    (!oldest || s->begin_ns < oldest->begin_ns))
-			oldest = s;
+		    (!detailed || bytes > count_step_bytes(detailed)))
+			detailed = s;
+		if (s->step.uid == uid)
+			own += bytes;
+		else if (!others || bytes > count_step_bytes(others))
+			others = s;
 	}
-	if (!oldest)
-		return;
-	cut_stacks(p, &oldest->stacks);
-	cut_stacks(p, &oldest->blocked);
+	if (detailed) {
+		cut_stacks(p, &detailed->stacks);
+		cut_stacks(p, &detailed->blocked);
+	} else if (others && own < p->bytes_max / 2) {
+		others->dropped = others->samples;
+		free_stacks(p, others);
+	}
 }
 
 static int add_to_step(struct step_profiles *p, struct step_profile *s,
@@ -117,7 +139,7 @@ static int add_to_step(struct step_profiles *p, struct step_profile *s,
 	struct raw_stacks *to = stack->blocked_ns ? &s->blocked : &s->stacks;
 
 	if (p->bytes > p->bytes_max)
-		make_room_for_stacks(p);
+		make_room_for_stacks(p, s->step.uid);
 	if (p->bytes > p->bytes_max)
 		return -ENOSPC;
 	p->bytes -= raw_stacks_bytes(to);
@@ -175,9 +197,7 @@ struct step_profile *step_profiles_due(struct step_profiles *p, uint64_t now_ns)
 void step_profiles_next(struct step_profiles *p, struct step_profile *s,
 			uint64_t now_ns, uint64_t realtime_ns)
 {
-	p->bytes -= raw_stacks_bytes(&s->stacks) + raw_stacks_bytes(&s->blocked);
-	raw_stacks_free(&s->stacks);
-	raw_stacks_free(&s->blocked);
+	free_stacks(p, s);
 	if (s->ended) {
 		free(s->hottest);
 		*s = p->all[--p->count];

@@ -126,7 +126,7 @@ static void steps_beyond_a_users_share_of_the_table_are_counted(void **state)
 	assert_int_equal(step_profiles_told(&p, &s, 0, 0), 1);
 }
 
-static void where_there_is_no_room_the_oldest_profile_loses_detail(void **state)
+static void where_there_is_no_room_the_largest_profile_loses_detail(void **state)
 {
 	struct profile_step old = step_of(1, 19), young = step_of(2, 19);
 	(void)state;
@@ -141,7 +141,29 @@ static void where_there_is_no_room_the_oldest_profile_loses_detail(void **state)
 	assert_true(p.bytes <= 2 * p.bytes_max + (1 << 20)); /* one more of each */
 	assert_int_equal(p.all[1].dropped + p.all[1].stacks.samples, 3000);
 	assert_int_equal(p.all[0].dropped + p.all[0].stacks.samples, 3000);
-	assert_true(p.all[0].stacks.frame_count <= p.all[0].stacks.count * 100);
+	assert_true(p.all[0].stacks.frame_count < p.all[0].stacks.count * 100);
+	assert_int_equal(p.all[1].stacks.frame_count, p.all[1].stacks.count * 3);
+}
+
+static void no_user_keeps_all_room_for_stacks_from_others(void **state)
+{
+	struct profile_step greedy = step_of(1, 19), other = step_of(2, 19);
+	(void)state;
+
+	greedy.uid = 1001;
+	other.uid = 1002;
+	(void)step_profiles_told(&p, &greedy, 0, 500);
+	(void)step_profiles_told(&p, &other, 0, 900);
+	/* which cannot be cut */
+	for (uint64_t i = 0; i < 100000 && !p.all[0].dropped; i++)
+		add(1001, 10, i);
+	assert_true(p.all[0].dropped > 0); /* nobody else's are there to make room */
+	for (uint64_t i = 0; i < 100; i++)
+		add(1002, 10, i);
+	assert_int_equal(p.all[1].stacks.samples, 100);
+	assert_int_equal(p.all[1].dropped, 0);
+	assert_int_equal(p.all[0].dropped + p.all[0].stacks.samples, p.all[0].samples);
+	assert_true(p.bytes <= p.bytes_max + (1 << 20));
 }
 
 static void its_hottest_places_are_told_by_file_and_address(void **state)
@@ -186,8 +208,10 @@ int main(void)
 			steps_beyond_a_users_share_of_the_table_are_counted, begin,
 			end),
 		cmocka_unit_test_setup_teardown(
-			where_there_is_no_room_the_oldest_profile_loses_detail, begin,
+			where_there_is_no_room_the_largest_profile_loses_detail, begin,
 			end),
+		cmocka_unit_test_setup_teardown(
+			no_user_keeps_all_room_for_stacks_from_others, begin, end),
 		cmocka_unit_test_setup_teardown(
 			its_hottest_places_are_told_by_file_and_address, begin, end),
 	};
