@@ -121,7 +121,13 @@ if [ ! -s why ]; then
 		[ "$off" -ge -4 -a "$off" -le 4 ]
 	}
 	ok "their CPU times are what both nodes have counted, each moment once" wait_for 120 whole || tap_say "$(sql "$sum_us") $(cpu_at one) $(cpu_at two)" "$(sql "SELECT node, instance, started, ended, final, cpu_user_ns, cpu_system_ns, before_cpu_user_ns FROM unit_node WHERE uuid = '$(uuid 1)'")"
-	is "it is one unit of two nodes" "$(sql "SELECT count(DISTINCT unit), count(DISTINCT node) FROM unit_node WHERE uuid = '$(uuid 1)'")" "1|2"
+	energy_uj() { at "$1" scrape && awk -v u="uuid=\"$(uuid 1)\",domain=\"host\"" 'index($1, "ceems_compute_unit_energy_joules_total{") == 1 && index($1, u) { printf "%.0f\n", $2 * 1e6 }' body; } # NODE
+	charged() { # NODE: in its records
+		chain_ship one two
+		[ "$(energy_uj "$1")" -gt 0 ] && [ "$(sql "SELECT sum(host_uj) FROM unit_node u JOIN node n ON n.id = u.node WHERE uuid = '$(uuid 1)' AND n.name = '$1'")" = "$(energy_uj "$1")" ]
+	}
+	for node in one two; do ok "the energy that node $node charged is in its records, once" wait_for 60 charged $node || tap_say "$(energy_uj $node)" "$(sql "SELECT node, host_uj FROM unit_node WHERE uuid = '$(uuid 1)'")"; done
+	is "the VM is one unit of two nodes" "$(sql "SELECT count(DISTINCT unit), count(DISTINCT node) FROM unit_node WHERE uuid = '$(uuid 1)'")" "1|2"
 	is "cacct shows one VM" "$(chain_cacct | grep -c "$(uuid 1)")" 1
 fi
 tap_done
