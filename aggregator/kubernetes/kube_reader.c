@@ -212,6 +212,20 @@ static int end_missing(struct kube_reader *k, uint64_t began_ms, struct err *err
 	return pg_run_s64(k->pg, &s, &a, &over, err);
 }
 
+static int end_list(struct kube_reader *k, uint64_t began_ms, uint64_t pods,
+		    const struct kube_list *last, struct err *err)
+{
+	int rc = end_missing(k, began_ms, err);
+
+	if (rc < 0)
+		return rc;
+	memcpy(k->version, last->version, sizeof(k->version));
+	k->whole_ns = clock_boottime_ns();
+	atomic_store(&k->pods, pods);
+	atomic_fetch_add(&k->lists, 1);
+	return 0;
+}
+
 static int list_pods(struct kube_reader *k, struct err *err)
 {
 	uint64_t began_ms = clock_realtime_ns() / NSEC_PER_MSEC, pods = 0;
@@ -236,16 +250,10 @@ static int list_pods(struct kube_reader *k, struct err *err)
 		pods += list.items;
 		atomic_fetch_add(&k->bad, list.bad);
 		if (!*list.next)
-			break;
+			return end_list(k, began_ms, pods, &list, err);
 	}
-	rc = end_missing(k, began_ms, err);
-	if (rc < 0)
-		return rc;
-	memcpy(k->version, list.version, sizeof(k->version));
-	k->whole_ns = clock_boottime_ns();
-	atomic_store(&k->pods, pods);
-	atomic_fetch_add(&k->lists, 1);
-	return 0;
+	/* those behind it are not gone */
+	return err_set(err, -EFBIG, "pods: a list without an end");
 }
 
 static int watch_pods(struct kube_reader *k, struct err *err)
