@@ -31,7 +31,8 @@ CREATE FUNCTION ingest_sizes_staging() RETURNS void LANGUAGE sql AS $$
 	) ON COMMIT DELETE ROWS
 $$;
 
--- Of more than 256 sizes the last but one stands for those after it.
+-- Of more than 256 sizes the last but one stands for those after it. What becomes known late is summed again for a day:
+-- after an upgrade of ceemsd it does of all pods that run.
 CREATE FUNCTION ingest_sizes() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	s record;
@@ -53,7 +54,7 @@ BEGIN
 				earlier_millicpus = n.earlier_millicpus, earlier_until = n.earlier_until
 			WHERE instance = s.instance;
 		INSERT INTO dirty (instance, hour) SELECT s.instance, generate_series(date_trunc('hour', CASE
-			WHEN n.millicpus IS NULL THEN greatest(n.started, s.sized_at - interval '31 days')
+			WHEN n.millicpus IS NULL THEN greatest(n.started, s.sized_at - interval '1 day')
 			ELSE s.sized_at END, 'UTC'), coalesce(s.sized_at, n.started), '1 h');
 		sized := sized || n.unit;
 	END LOOP;

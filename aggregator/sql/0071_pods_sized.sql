@@ -10,7 +10,7 @@ BEGIN
 			AND n.sized_at IS NULL AND n.millicpus IS DISTINCT FROM u.millicpus
 		RETURNING n.instance, n.started, n.last_t1)
 	INSERT INTO dirty (instance, hour) SELECT instance, generate_series(date_trunc('hour',
-		greatest(started, last_t1 - interval '31 days'), 'UTC'), last_t1, '1 h') FROM sized;
+		greatest(started, last_t1 - interval '1 day'), 'UTC'), last_t1, '1 h') FROM sized;
 END
 $$;
 

@@ -100,6 +100,17 @@ settle
 late | take
 settle
 is "what it requests may be known later than that it runs" "$(row 9 | cut -d'|' -f1-4)" "1|100|1|100"
+marks=$(psql_do <<'E'
+BEGIN;
+INSERT INTO unit_node (instance, node, uuid, restarts, started, last_t1) SELECT 20, node, 'old', 0, now() - interval '30 days', now() FROM unit_node LIMIT 1;
+SELECT ingest_sizes_staging();
+INSERT INTO in_size VALUES (1, 20, 250, now());
+SELECT ingest_sizes();
+SELECT count(*) FROM dirty WHERE instance = 20;
+ROLLBACK;
+E
+)
+is "what is first told of a pod that has run for a month has its last day summed again, not all of it" "$((24 - $(xargs <<<"$marks") <= 0 && $(xargs <<<"$marks") < 27))" 1
 
 # ---- nodes that do not know what pods request, or only in whole CPUs, beside an API server that does
 server() { # INSTANCE MILLICPUS: it shows the pod
