@@ -103,9 +103,12 @@ like "functions of the kernel have names" "$(stacks kernel)" 'do_syscall_64 \[ke
 share() { stacks "$1" | awk -v p="$2" '{ all += $1 } index($2, p) { in_it += $1 } END { printf "%d", 100 * in_it / all }'; }
 ok "nearly all of its time is in its own function ($(share asks asks_leaf) %)" [ "$(share asks asks_leaf)" -ge 90 ]
 seconds() { stacks "$1" | awk '{ all += $1 } END { printf "%d", all / 1e7 }'; }
-ok "the time is what it used ($(seconds asks) of 800 cs)" [ "$(seconds asks)" -ge 600 -a "$(seconds asks)" -le 880 ]
-ok "also that of a second ($(seconds brief) of 100 cs)" [ "$(seconds brief)" -ge 50 -a "$(seconds brief)" -le 120 ]
-ok "also that of the node's first, of which nothing is missing ($(seconds first) of 200 cs)" [ "$(seconds first)" -ge 170 -a "$(seconds first)" -le 230 ]
+# A clock meets a program that has a part of a processor by chance, on a machine that is busy: cs of four standard deviations
+chance() { unit "$1" '.[0] | (.cpu_user_seconds + .cpu_system_seconds) as $cpu | [1 - $cpu / .elapsed_seconds, 0] | max * $cpu / 97 | sqrt * 400 | ceil'; }
+between() { local n c; n=$(seconds "$1") c=$(chance "$1"); [ "$n" -ge $(($2 - c)) ] && [ "$n" -le $(($3 + c)) ]; }
+ok "the time is what it used ($(seconds asks) of 800 cs)" between asks 600 880
+ok "also that of a second ($(seconds brief) of 100 cs)" between brief 50 120
+ok "also that of the node's first, of which nothing is missing ($(seconds first) of 200 cs)" between first 170 230
 blocked() { jq -r --arg u "$(id "$1")" 'select(.labels.uuid == $u and .labels.__name__ == "off_cpu") | .stacks[] | (.value | tostring) + " " + (.frames | join(";"))' "$SCRATCH/pushed"; }
 blocked_cs() { blocked "$1" | awk -v p=";$2;" 'index($2, p) { ns += $1 } END { printf "%d", ns / 1e7 }'; }
 has_waits() { [ "$(blocked_cs sleeper sleeper_waits)" -ge 450 ]; } # its last profile may still be on its way
@@ -165,24 +168,26 @@ old=$(pgrep -P "$keeper")
 srun -J outlives --ceems-profile=61 "$JOBS/asks" 600 >/dev/null 2>&1 &
 job=$!
 ok "a job is sampled" wait_for 30 up 61
+computed=$(ticks)
 kill -9 "$old"
 srun -J reopened --ceems-profile=97 "$JOBS/brief" 600 >/dev/null 2>&1 &
 next=$!
 ok "the next one is as well" wait_for 60 up 97
-since=$(ticks brief)
+since=$(ticks brief) computed=$((computed - $(ticks))) # a machine that is busy starts an opener late
 ok "and computes" wait_for 200 has_computed 200 brief
 ok "an opener that dies is started again" [ "$(pgrep -P "$keeper")" != "$old" ]
-half=$(($(ticks) / 2))
+half=$(((computed + $(ticks)) / 2))
 scancel --name=outlives
 scancel --name=reopened
 wait $job $next
 scrape
 ok "the job that was sampled meanwhile has its profile" wait_for 20 has "$(id outlives)"
-ok "most of its time" wait_for 20 at_least outlives $half || echo "# $(seconds outlives) of $half cs"
+ok "most of its time, but for that without an opener" wait_for 20 at_least outlives $half || echo "# $(seconds outlives) of $half cs"
 is "no other program's names are in it" "$(stacks outlives | grep -c brief_)" 0
 ok "but its own ($(share outlives asks_leaf) %)" [ "$(share outlives asks_leaf)" -ge 80 ]
 ok "the next step has its profile" wait_for 20 has "$(id reopened)"
-like "with its names" "$(stacks reopened)" 'main;brief_mid;brief_leaf'
+named() { grep -q "$2" <<<"$(stacks "$1")"; } # nothing knows the program when its first profile is made
+ok "with its names" wait_for 20 named reopened 'main;brief_mid;brief_leaf' || stacks reopened | sed 's/^/# /'
 is "and that is counted" "$(value ceems_profiler_opener_restarts_total)" 1
 # nor does anything stay when ceemsd ends
 children=$(pgrep -P "$ceemsd_pid")
