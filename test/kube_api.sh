@@ -61,8 +61,9 @@ kube_begin() { # args of kube-apiserver...
 	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles '{"metadata":{"name":"lab-edit"},"rules":[{"apiGroups":["","apps","batch"],"resources":["*"],"verbs":["*"]}]}' >/dev/null
 	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles '{"metadata":{"name":"lab-view"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get","list"]}]}' >/dev/null
 }
-kube_reader() { # gives the aggregator the rights of doc/k8s_aggregator.md
-	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles '{"metadata":{"name":"ceems-aggregator"},"rules":[{"apiGroups":[""],"resources":["pods","namespaces"],"verbs":["get","list","watch"]},{"apiGroups":["rbac.authorization.k8s.io"],"resources":["rolebindings"],"verbs":["list"]},{"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}]}' >/dev/null
+kube_reader() { # gives the aggregator the rights of contrib/k8s/deploy, and no more
+	awk -v RS='\n---\n' '/kind: ClusterRole\n/' "$TOP/contrib/k8s/deploy/base/aggregator-rbac.yaml" >"$SCRATCH/kube/role.yaml"
+	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterroles "@$SCRATCH/kube/role.yaml" >/dev/null
 	kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings '{"metadata":{"name":"ceems-aggregator"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"ceems-aggregator"},"subjects":[{"kind":"User","name":"ceems-aggregator","apiGroup":"rbac.authorization.k8s.io"}]}' >/dev/null
 }
 kube_namespace() { kube admin POST /api/v1/namespaces "{\"metadata\":{\"name\":\"$1\"}}" >/dev/null; } # NAME

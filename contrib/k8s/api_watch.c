@@ -209,7 +209,7 @@ static uint64_t take_refusal(struct api_watch *w, const struct http_response *an
 	}
 	if (refused && answer->status != 404)
 		(void)err_set(&err, -EACCES,
-			      "%s: status %u (it needs get, list and watch of %s)",
+			      "%s: status %u (it needs list and watch of %s)",
 			      answer->url, answer->status, w->kind->name);
 	else
 		(void)err_set(&err, -EACCES, "%s: status %u", answer->url,
