@@ -109,18 +109,37 @@ static int put_path(struct buf *path, const char *of, uint32_t limit, const char
 	return buf_error(path);
 }
 
+/* Fewer objects where that many are too long: whoever may create them could make a list
+ * that is never read. */
+static int get_page(struct kube_reader *k, const char *of, const char *next,
+		    struct http_response *ret, struct err *err)
+{
+	auto_buf struct buf path = BUF_INIT;
+
+	if (!k->page)
+		k->page = k->kube->page;
+	for (;;) {
+		int rc = put_path(&path, of, k->page, next);
+		if (rc == 0)
+			rc = kube_client_get(k->client, path.data, ret, err);
+		if (rc != -EFBIG || k->page == 1)
+			return rc;
+		k->page /= 2;
+		log_info("kubernetes: cluster %s: %s: pages of %" PRIu32
+			 ", more are too long",
+			 k->kube->id, of, k->page);
+	}
+}
+
 static int read_pages(struct kube_reader *k, const char *of, parse_page_f parse,
 		      struct buf *rows, struct err *err)
 {
-	auto_buf struct buf path = BUF_INIT;
 	struct kube_list list = {.next = ""};
 	int rc = 0;
 
 	for (unsigned page = 0; rc == 0 && page < PAGES_MAX; page++) {
 		auto_http_response struct http_response answer = {.status = 0};
-		rc = put_path(&path, of, k->kube->page, list.next);
-		if (rc == 0)
-			rc = kube_client_get(k->client, path.data, &answer, err);
+		rc = get_page(k, of, list.next, &answer, err);
 		if (rc == 0)
 			rc = parse(answer.body.data ? answer.body.data : "",
 				   answer.body.len, rows, &list, err);
@@ -221,6 +240,7 @@ static int end_list(struct kube_reader *k, uint64_t began_ms, uint64_t pods,
 		return rc;
 	memcpy(k->version, last->version, sizeof(k->version));
 	k->whole_ns = clock_boottime_ns();
+	k->page = k->page < k->kube->page / 2 ? k->page * 2 : k->kube->page;
 	atomic_store(&k->pods, pods);
 	atomic_fetch_add(&k->lists, 1);
 	return 0;
@@ -229,16 +249,13 @@ static int end_list(struct kube_reader *k, uint64_t began_ms, uint64_t pods,
 static int list_pods(struct kube_reader *k, struct err *err)
 {
 	uint64_t began_ms = clock_realtime_ns() / NSEC_PER_MSEC, pods = 0;
-	auto_buf struct buf path = BUF_INIT;
 	struct kube_list list = {.next = ""};
 	int rc = 0;
 
 	for (unsigned page = 0; rc == 0 && page < PAGES_MAX; page++) {
 		auto_http_response struct http_response answer = {.status = 0};
 		auto_buf struct buf rows = {.max = (size_t)128 << 20};
-		rc = put_path(&path, "/api/v1/pods", k->kube->page, list.next);
-		if (rc == 0)
-			rc = kube_client_get(k->client, path.data, &answer, err);
+		rc = get_page(k, "/api/v1/pods", list.next, &answer, err);
 		if (rc == 0)
 			rc = kube_json_pods(answer.body.data ? answer.body.data : "",
 					    answer.body.len, k->kube, &rows, &list,

@@ -22,6 +22,7 @@ struct kube_reader {
 	int64_t cluster;                  /* its id in the database */
 	char version[KUBE_VERSION_BYTES]; /* "": list all pods */
 	uint64_t people_ns, whole_ns;     /* when they were read; 0: never */
+	uint32_t page;                    /* objects of an answer; 0: not asked yet */
 	struct log_repeat failing, bindings_failing;
 	atomic_uint_fast64_t pods, lists, watches, failures, bad;
 	atomic_uint_fast64_t read_ns; /* boottime of the last good turn; 0: none */

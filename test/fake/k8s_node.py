@@ -7,6 +7,7 @@
 #   k8s_node.py garbage SOCKET    one that answers what is not HTTP/2
 #   k8s_node.py list PORT N       an API server for an aggregator: N pods in pages that are made beforehand, their namespaces, and
 #                                 watches in which nothing happens
+#   k8s_node.py large PORT N BYTES  the same, each pod with an annotation of so many bytes, in pages as long as is asked for
 #   k8s_node.py churn ROOT RATE SECONDS  folders like pods' control groups: RATE a second, each for a second
 import http.server, json, os, socket, socketserver, sys, time, urllib.parse
 
@@ -99,6 +100,9 @@ class Lists(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     lists = {}
 
+    def page(self, path, asked):
+        return self.lists.get(path, pages([], 1)).get(asked.get("continue", ""), b"{}")
+
     def log_message(self, *args):
         pass
 
@@ -109,11 +113,23 @@ class Lists(http.server.BaseHTTPRequestHandler):
             time.sleep(float(asked.get("timeoutSeconds", 1)))
             body = b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9"}}}\n'
         else:
-            body = self.lists.get(url.path, pages([], 1)).get(asked.get("continue", ""), b"{}")
+            body = self.page(url.path, asked)
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+class Large(Lists):
+    pods, pad = 0, ""
+
+    def page(self, path, asked):
+        at, limit = int(asked.get("continue", "t0")[1:]), int(asked.get("limit", 500))
+        items = [stored_pod(i) for i in range(at, min(at + limit, self.pods))] if path == "/api/v1/pods" else []
+        for p in items:
+            p["metadata"]["annotations"]["pad"] = self.pad
+        meta = {"resourceVersion": "9", **({"continue": "t%d" % (at + limit)} if items and at + limit < self.pods else {})}
+        return json.dumps({"metadata": meta, "items": items}).encode()
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -161,6 +177,10 @@ elif what == "list":
     Lists.lists = {"/api/v1/pods": pages([stored_pod(i) for i in range(n)], 500), "/api/v1/namespaces": pages(spaces, 500)}
     server = Server(("127.0.0.1", int(sys.argv[2])), Lists)
     print("ready", flush=True)
+    server.serve_forever()
+elif what == "large":
+    Large.pods, Large.pad = int(sys.argv[3]), "x" * int(sys.argv[4])
+    server = Server(("127.0.0.1", int(sys.argv[2])), Large)
     server.serve_forever()
 elif what == "churn":
     churn(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
