@@ -183,10 +183,13 @@ int profile_open_file(int process, uint64_t start, uint64_t end,
 	return steal_fd(&fd);
 }
 
+/* What its user put there may be a device of this machine's, which he may not open but
+ * bind there, in a mount namespace of his own: some begin to do something when they are
+ * opened (a watchdog), so that it is looked at before. */
 int profile_open_perf_map(int process, struct err *err)
 {
 	const struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
 	};
 	char path[32];
@@ -199,10 +202,10 @@ int profile_open_perf_map(int process, struct err *err)
 		return rc;
 	(void)snprintf(path, sizeof(path), "tmp/perf-%" PRIu32 ".map", number);
 	auto_close int root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_close int fd =
+	auto_close int there =
 		root < 0 ? -1
 			 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	rc = check_regular(fd < 0 ? fd : fstat(fd, &st), &st, path, err);
+	rc = check_regular(there < 0 ? there : fstat(there, &st), &st, path, err);
 	if (rc < 0)
 		return rc;
 	if (st.st_uid != read_own_uid(process) || st.st_nlink != 1)
@@ -210,5 +213,7 @@ int profile_open_perf_map(int process, struct err *err)
 	if (st.st_size > PROFILE_PERF_MAP_MAX)
 		return err_set(err, -EFBIG, "%s: more than %u bytes", path,
 			       PROFILE_PERF_MAP_MAX);
-	return steal_fd(&fd);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", there);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? err_set(err, -errno, "perf map: %s", strerror(errno)) : fd;
 }

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -302,6 +304,42 @@ static void of_many_groups_a_perf_map_is_found(void **state)
 	scratch_remove(dir);
 }
 
+/* A device would notice, as does who waits for a pipe's other end. */
+static void a_perf_map_that_is_no_file_is_not_opened(void **state)
+{
+	char dir[SCRATCH_PATH], path[2 * SCRATCH_PATH];
+	int noticed[2], status;
+	(void)state;
+
+	make_process(dir, STEP_GROUP);
+	put_text(dir, "71/status", "Name:\tx\nNSpid:\t71\t9\n");
+	(void)snprintf(path, sizeof(path), "%s/71/root", dir);
+	assert_int_equal(symlink(dir, path), 0);
+	(void)snprintf(path, sizeof(path), "%s/71", dir);
+	auto_close int process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	scratch_mkdir(dir, "tmp");
+	(void)snprintf(path, sizeof(path), "%s/tmp/perf-9.map", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(pipe2(noticed, O_CLOEXEC), 0);
+	pid_t waiting = fork();
+	if (waiting == 0) {
+		bool opened = write(noticed[1], "0", 1) == 1 &&
+			      open(path, O_WRONLY | O_CLOEXEC) >= 0;
+		_exit(opened && write(noticed[1], "1", 1) != 1);
+	}
+	struct pollfd p = {.fd = noticed[0], .events = POLLIN};
+	char said;
+	assert_int_equal(read(noticed[0], &said, 1), 1); /* it is about to */
+	assert_int_equal(poll(&p, 1, 100), 0);
+	assert_int_equal(profile_open_perf_map(process, NULL), -EINVAL);
+	assert_int_equal(poll(&p, 1, 100), 0);
+	assert_int_equal(kill(waiting, SIGKILL), 0);
+	assert_int_equal(waitpid(waiting, &status, 0), waiting);
+	close(noticed[0]);
+	close(noticed[1]);
+	scratch_remove(dir);
+}
+
 static const struct profile_request drm_request = {.kind = PROFILE_REQUEST_DRM,
 						   .pid = 71};
 
@@ -551,6 +589,7 @@ int main(void)
 		cmocka_unit_test(steps_machines_and_pods_are_units),
 		cmocka_unit_test(names_that_a_user_can_make_are_no_units),
 		cmocka_unit_test(of_many_groups_a_perf_map_is_found),
+		cmocka_unit_test(a_perf_map_that_is_no_file_is_not_opened),
 		cmocka_unit_test(of_drm_files_alone_the_text_is_handed_on),
 		cmocka_unit_test(descriptors_beyond_the_bound_are_told_of),
 		cmocka_unit_test(users_of_a_pod_are_no_others_of_the_same_number),
