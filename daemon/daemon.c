@@ -250,6 +250,16 @@ static bool renew_ring(struct daemon *d, const char *why)
 	return true;
 }
 
+static bool keep_spool(const struct daemon *d)
+{
+	if (!d->reports || !d->privileges.drop || !reports_folder_lost(d->reports))
+		return true;
+	log_error("%s: removed while in use, and only root can put it back: exiting "
+		  "with status %d, to be restarted",
+		  d->options.reports_spool, SIGNALS_STATUS_BUS);
+	return false;
+}
+
 bool daemon_keep_files(struct daemon *d)
 {
 	char path[4096];
@@ -271,6 +281,7 @@ bool daemon_keep_files(struct daemon *d)
 					     "or tail, no record would arrive");
 	}
 	pthread_mutex_unlock(&d->lock);
+	kept = keep_spool(d) && kept;
 	if (!kept)
 		d->status = SIGNALS_STATUS_BUS;
 	return kept;

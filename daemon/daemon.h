@@ -101,8 +101,8 @@ struct daemon {
  * run. */
 int daemon_open(struct daemon *d, struct err *err);
 void daemon_close(struct daemon *d);
-/* Checks that ring and table still have their names, and recreates a ring that has
- * none. False: that takes root, which has been given up. */
+/* Checks that ring, table and spool still have their names, and recreates a ring that
+ * has none. False: that takes root, which has been given up. */
 bool daemon_keep_files(struct daemon *d);
 
 /* Serves until SIGTERM or SIGINT, or until a file of the run directory is lost that

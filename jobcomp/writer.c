@@ -41,7 +41,6 @@ struct writer {
 
 	/* for the thread only */
 	struct spool_writer *spool; /* NULL: not available */
-	struct stat folder_is;
 	uint64_t retry_at_ns, locked_since_ns, unsynced_since_ns;
 	uint64_t unsynced;       /* records */
 	struct queue_lost noted; /* losses recorded in the spool */
@@ -159,18 +158,6 @@ static void open_spool(struct writer *w, uint64_t now_ns)
 		return;
 	}
 	w->locked_since_ns = 0;
-	if (stat(w->folder, &w->folder_is) < 0)
-		w->folder_is.st_ino = 0;
-}
-
-/* If the folder was removed or replaced, nobody would ever read what is written to
- * it. */
-static bool folder_is_there(const struct writer *w)
-{
-	struct stat st;
-
-	return stat(w->folder, &st) == 0 && st.st_ino == w->folder_is.st_ino &&
-	       st.st_dev == w->folder_is.st_dev;
 }
 
 static void add_names(struct writer *w, struct queue_item *i, uint64_t now_ns)
@@ -220,7 +207,7 @@ static void sync_spool(struct writer *w, uint64_t now_ns)
 	if (!w->spool || !w->unsynced_since_ns)
 		return;
 	int rc = spool_sync(w->spool, &err);
-	if (rc == 0 && !folder_is_there(w))
+	if (rc == 0 && spool_writer_is_stale(w->spool))
 		rc = err_set(&err, -ENOENT, "%s: removed or replaced", w->folder);
 	if (rc < 0) {
 		say_trouble(w, &err, now_ns);

@@ -60,8 +60,9 @@ static void check_waiting(const char *folder, uint64_t interval_ms, struct findi
 	int rc = spool_reader_peek(folder, &reader, &err);
 
 	if (rc < 0) {
-		finding(f, rc == -ENOENT ? LEVEL_WARN : LEVEL_FAIL,
-			rc == -ENOENT ? "it comes with the first record"
+		finding(f, LEVEL_FAIL,
+			rc == -ENOENT ? "systemd-tmpfiles --create ceems.conf, then "
+					"systemctl restart ceemsd"
 				      : "run this as root",
 			"%s: %s", folder, err.text);
 		return;

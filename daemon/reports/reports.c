@@ -36,6 +36,8 @@ struct reports {
 	uint64_t stats_until_ns;
 
 	struct spool_writer *writer; /* NULL: cannot be opened now */
+	bool had_folder;
+	_Atomic bool lost_folder;
 	uint64_t retry_ns, retry_gap_ns;
 	struct log_repeat failing;
 
@@ -68,9 +70,11 @@ static bool open_spool(struct reports *r)
 		return true;
 	if (spool_writer_open(r->folder, &limits, &r->writer, &err) < 0) {
 		r->writer = NULL;
+		r->lost_folder = r->had_folder && access(r->folder, F_OK) < 0;
 		say_spool_failure(r, err.text);
 		return false;
 	}
+	r->had_folder = true;
 	if (spool_stats(r->folder, &stats, &err) == 0)
 		report_age_begin(&r->age, r->folder, stats.acked,
 				 r->p.env->realtime_ns(), r->p.env->boottime_ns());
@@ -104,6 +108,12 @@ static uint32_t write_batch(struct reports *r)
 	if (n && spool_sync(r->writer, &err) < 0) {
 		rc = -EIO;
 		n = 0; /* report them again: what is on the disk is unknown */
+	} else if (spool_writer_is_stale(r->writer)) {
+		rc = err_set(&err, -ESTALE, "%s: removed or replaced while in use",
+			     r->folder);
+		n = 0; /* nobody would read them there */
+		spool_writer_close(r->writer);
+		r->writer = NULL;
 	}
 	if (rc < 0) {
 		say_spool_failure(r, err.text);
@@ -260,6 +270,11 @@ void reports_free(struct reports *r)
 	free(r->folder);
 	free(r->cluster);
 	free(r);
+}
+
+bool reports_folder_lost(const struct reports *r)
+{
+	return r->lost_folder;
 }
 
 const struct report_stats *reports_stats(const struct reports *r)

@@ -41,6 +41,10 @@ int reports_start(struct reports *r, struct err *err);
 /* Writes what is due, then stops. Accepts NULL. */
 void reports_free(struct reports *r);
 
+/* Whether the folder was removed, and cannot be made again without the privileges that
+ * reports_new() had. Thread-safe. */
+bool reports_folder_lost(const struct reports *r);
+
 const struct report_stats *reports_stats(const struct reports *r); /* borrowed */
 
 #endif

@@ -59,6 +59,10 @@ int spool_writer_open(const char *folder, const struct spool_limits *limits,
 /* NULL-safe. Does not sync. */
 void spool_writer_close(struct spool_writer *w);
 
+/* Whether the folder it opened no longer has that name: nobody would ever read what is
+ * appended. */
+bool spool_writer_is_stale(const struct spool_writer *w);
+
 /* Appends one record; *ret_seq (may be NULL) is its number. On failure nothing of it is
  * left in the file and the loss has been counted: -EDQUOT: the limit is reached and
  * only records that must be kept are left; -ENOSPC: the disk is full even without the

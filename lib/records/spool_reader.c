@@ -290,10 +290,7 @@ void spool_reader_close(struct spool_reader *r)
 
 bool spool_reader_is_stale(const struct spool_reader *r)
 {
-	struct stat ours, named;
-
-	return fstat(r->dirfd, &ours) < 0 || stat(r->folder, &named) < 0 ||
-	       ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+	return folder_is_stale(r->dirfd, r->folder);
 }
 
 int spool_stats(const char *folder, struct spool_stats *ret, struct err *err)

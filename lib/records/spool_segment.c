@@ -85,6 +85,14 @@ int folder_open(const char *folder, bool writer, struct err *err)
 	return rc < 0 ? rc : steal_fd(&fd);
 }
 
+bool folder_is_stale(int dirfd, const char *folder)
+{
+	struct stat ours, named;
+
+	return fstat(dirfd, &ours) < 0 || stat(folder, &named) < 0 ||
+	       ours.st_dev != named.st_dev || ours.st_ino != named.st_ino;
+}
+
 int folder_lock(int dirfd, const char *name, const char *folder, const char *who,
 		struct err *err)
 {

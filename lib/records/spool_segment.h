@@ -66,6 +66,8 @@ static inline enum segment_kind segment_kind_of(enum spool_class cls)
 
 /* Opens and checks the folder: fd. The writer creates it if needed, and must own it. */
 int folder_open(const char *folder, bool writer, struct err *err);
+/* Whether what is open no longer has that name. */
+bool folder_is_stale(int dirfd, const char *folder);
 /* Takes a lock file in it: fd or -EBUSY. who: "writer" or "reader", for the message. */
 int folder_lock(int dirfd, const char *name, const char *folder, const char *who,
 		struct err *err);

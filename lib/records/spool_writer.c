@@ -519,6 +519,11 @@ int spool_writer_open(const char *folder, const struct spool_limits *limits,
 	return 0;
 }
 
+bool spool_writer_is_stale(const struct spool_writer *w)
+{
+	return folder_is_stale(w->dirfd, w->folder);
+}
+
 void spool_writer_close(struct spool_writer *w)
 {
 	if (!w)

@@ -132,6 +132,10 @@ is "a configuration that others can write, and its drop-ins" "$(said 'ceemsd.(ya
 rmdir ceemsd.d && chmod 644 ceemsd.yaml
 doctor
 is "one that they cannot" "$(said 'others than root')" ""
+mv spool moved
+doctor
+is "a spool that is gone" "$(said 'spool: open .*No such file')" "records fail"
+rm -rf spool && mv moved spool
 if have_root && unshare --mount true 2>/dev/null; then
 	WITH=(unshare --mount bash -c 'mount -t tmpfs -o size=16k,mode=755 full "$0" && exec "$@"' "$SCRATCH/spool")
 	doctor

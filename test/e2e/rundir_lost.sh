@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The ring, then the whole run directory, removed under a running ceemsd: this is noticed, logged and
-# repaired, and no counter is lost. The jobs are simulated (test/fake/unit_source).
+# The ring, then the whole run directory, then the spool, removed under a running ceemsd: this is noticed, logged and
+# repaired, and neither a counter nor a report is lost. The jobs are simulated (test/fake/unit_source).
 . "$(dirname "$0")/../tap.sh"
 
 mkdir "$SCRATCH/cgroup"
@@ -76,6 +76,20 @@ kill $pid
 end_status
 is "and ends well" $status 0
 
+has_reports() { # FOLDER FIRST-ID: the final reports of the ten jobs
+	[ "$("$BUILD/ceems_tool" spool "$1" 2>/dev/null | jq -r 'select(.kind == "final") | .unit' | awk -v f="$2" '$1 >= f && $1 < f + 10' | sort -u | wc -l)" = 10 ]
+}
+start --no-security.drop-privileges --reports.enabled --reports.spool="$SCRATCH/spool"
+ok "starts with a spool" wait_for 30 answers
+feed 420
+ok "writes reports there" wait_for 30 has_reports "$SCRATCH/spool" 420
+mv "$SCRATCH/spool" "$SCRATCH/spool.moved"
+feed 430
+ok "spool moved away: reports are in a new one" wait_for 30 has_reports "$SCRATCH/spool" 430
+ok "spool moved away: it is said" grep -q 'spool: removed or replaced while in use' "$SCRATCH/log"
+kill $pid
+end_status
+
 if have_root; then
 	: >"$SCRATCH/log"
 	start
@@ -101,6 +115,23 @@ if have_root; then
 	ok "without root, run directory removed: started again, it answers" wait_for 30 answers
 	feed 500
 	ok "without root, run directory removed: and counts" wait_for 30 counts_all
+	kill $pid
+	end_status
+	: >"$SCRATCH/log"
+	mkdir "$SCRATCH/root"
+	start --reports.enabled --reports.spool="$SCRATCH/root/spool"
+	ok "without root: starts with a spool" wait_for 30 answers
+	feed 600
+	ok "without root: and writes to it" wait_for 30 has_reports "$SCRATCH/root/spool" 600
+	rm -r "$SCRATCH/root/spool"
+	feed 610
+	end_status
+	is "without root, spool removed: ends with a status for systemd" $status 72
+	ok "without root, spool removed: says why" grep -q "root/spool: removed while in use, and only root can put it back" "$SCRATCH/log"
+	start --reports.enabled --reports.spool="$SCRATCH/root/spool"
+	ok "without root, spool removed: started again, it writes what it could not" wait_for 30 has_reports "$SCRATCH/root/spool" 610
+	kill $pid
+	end_status
 else
 	skip "a daemon that has given up root" "needs root"
 fi
