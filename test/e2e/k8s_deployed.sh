@@ -28,18 +28,27 @@ printf 'root:x:0:\nceems:x:64800:\nnogroup:x:65534:\n' >"$root/etc/group"
 printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
 for f in /lib/x86_64-linux-gnu/libnss_files.so.2; do [ ! -e $f ] || cp -L $f "$root$f"; done
 "$TOP/test/rig/k8s_image" image.tar localhost/ceems-k8s:1 "$root" /none
-# objects FILE NAME: of the manifests, as the API server of the test gets them; a Deployment's or DaemonSet's pod is NAME
+# objects FILE NAME [COMPONENT]: of the manifests, as the API server of the test gets them; a Deployment's or DaemonSet's pod is
+# NAME, with what the component adds
 objects() {
-	python3 - "$TOP/contrib/k8s/deploy/base/$1" "$2" "$SCRATCH" "/$name/kubepods" <<-'END'
+	python3 - "$TOP/contrib/k8s/deploy/base/$1" "$2" "$SCRATCH" "/$name/kubepods" ${3:+"$TOP/contrib/k8s/deploy/$3/node.yaml"} <<-'END'
 		import json, sys, yaml
-		file, pod, scratch, groups = sys.argv[1:]
-		paths = {'/run/ceems': scratch + '/run', '/var/spool/ceems': scratch + '/reports', '/var/lib/kubelet/pods-api': scratch + '/node/kl/pods-api'}
+		file, pod, scratch, groups = sys.argv[1:5]
+		paths = {'/run/ceems': scratch + '/run', '/var/spool/ceems': scratch + '/reports',
+		         '/var/lib/kubelet/pods-api': scratch + '/node/kl/pods-api', '/var/lib/kubelet/pod-resources': scratch + '/node/kl/pod-resources'}
 		for d in yaml.safe_load_all(open(file)):
 		    if d['kind'] == 'ConfigMap' and 'ceemsd.yaml' in d['data']:
 		        d['data']['ceemsd.yaml'] = d['data']['ceemsd.yaml'].replace('https://aggregator.site.example:9020', 'http://127.0.0.1:1')
 		    if d['kind'] in ('DaemonSet', 'Deployment'):
 		        d = {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': pod, 'namespace': 'ceems', 'labels': d['spec']['template']['metadata']['labels']}, 'spec': d['spec']['template']['spec']}
 		        s = d['spec']
+		        for f in sys.argv[5:]: # a strategic merge: lists by name
+		            more = yaml.safe_load(open(f))['spec']['template']['spec']
+		            s['volumes'] += more['volumes']
+		            for m in more['containers']:
+		                c = next(c for c in s['containers'] if c['name'] == m['name'])
+		                c['volumeMounts'] += m['volumeMounts']
+		                c['env'] = [e for e in c['env'] if e['name'] not in [x['name'] for x in m['env']]] + m['env']
 		        s.update(nodeName='labnode', hostNetwork=True)
 		        s.pop('topologySpreadConstraints', None)
 		        for c in s['containers']:
@@ -47,6 +56,8 @@ objects() {
 		            c['command'] = [w.replace('https://aggregator.site.example:9020', 'http://127.0.0.1:1') for w in c['command']]
 		            if c['name'] == 'ceems-k8s':
 		                c['env'].append({'name': 'CEEMS_K8S_CGROUP_ROOT', 'value': groups})
+		                if sys.argv[5:]: # an older kubelet, and no kube-proxy here
+		                    c['env'] += [{'name': n, 'value': v} for n, v in (('CEEMS_K8S_KUBELET_PODS_SOCKET_FILE', '/none'), ('KUBERNETES_SERVICE_HOST', '127.0.0.1'), ('KUBERNETES_SERVICE_PORT', '6443'))]
 		        for v in s['volumes']:
 		            if 'hostPath' in v:
 		                v['hostPath']['path'] = paths.get(v['hostPath']['path'], v['hostPath']['path'])
@@ -123,13 +134,27 @@ ok "one that has ended is in a report that waits for the aggregator" wait_for 60
 # an upgrade: another pod takes over what the first one left
 api DELETE "/api/v1/namespaces/ceems/pods/node" >/dev/null
 ok "the node's pod is removed" wait_for 90 eval 'api GET /api/v1/namespaces/ceems/pods/node | grep -q "\"NotFound\""'
-grep '"kind": "Pod"' node.objects >again.objects
-ok "it is made again, as by an upgrade" send again.objects
+objects node.yaml node devices | grep '"kind": "Pod"' >again.objects
+awk -v RS='\n---\n' '{ print > "role" NR ".yaml" }' "$TOP/contrib/k8s/deploy/devices/rbac.yaml"
+api POST /apis/rbac.authorization.k8s.io/v1/clusterroles role1.yaml >/dev/null
+api POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings role2.yaml >/dev/null
+# what a controller makes in each namespace
+jq -n --rawfile ca "$node/pki/apiserver.crt" '{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "kube-root-ca.crt"}, data: {"ca.crt": $ca}}' >ca.json
+api POST /api/v1/namespaces/ceems/configmaps ca.json >/dev/null
+ok "it is made again, as by an upgrade, with the component for devices" send again.objects
 ok "and runs" wait_for 180 is_ready node '[["ceems-k8s",true,0],["ceemsd",true,0]]' || logs node
 ok "with the units of before" wait_for 60 runs "$long" || logs node
 is "which are not found anew" "$(cat "$node"/logs/ceems_node_*/ceemsd/*.log | grep -c "unit $long: found in mid-life")" 0
 later=$(post later 'sleep 1000')
 ok "and is told of new ones" wait_for 60 runs "$later" || logs node
+ok "with what they request, by the API server and the token of its account" wait_for 90 shows ceems_compute_unit_cpus "$later" 0.1 || logs node
+"$rig" devices $rig_pid nvidia.com/gpu GPU-0001 >plugin.log 2>&1 </dev/null &
+started $!
+ok "a device plugin is registered" wait_for 60 eval 'api GET /api/v1/nodes/labnode | jq -e ".status.allocatable[\"nvidia.com/gpu\"] == \"1\"" >/dev/null' || sed 's/^/# /' plugin.log
+pod gpu default 'sleep 1000' 'limits: {nvidia.com/gpu: 1}' >pod.yaml
+gpu=$(api POST /api/v1/namespaces/default/pods pod.yaml | jq -r .metadata.uid)
+has_gpu() { "$BUILD/ceems-ringdump" "$run/ring" | jq -r "select(.type == \"step_start\" and .unit == \"$gpu\") | .devices[]?.uuid" | grep -qx GPU-0001; }
+ok "a pod has its GPU, by kubelet's list of devices" wait_for 90 has_gpu || logs node
 
 # ---- the webhook's
 secret ceems-admission-tls tls.crt=server.pem tls.key=server.key ca.crt=site.pem
