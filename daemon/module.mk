@@ -23,6 +23,7 @@ libdaemon_SRCS += daemon/gpus/gpu_pause.c
 libdaemon_SRCS += daemon/gpus/gpu_processes.c
 libdaemon_SRCS += daemon/gpus/gpu_vgpus.c
 libdaemon_SRCS += daemon/gpus/gpus.c
+libdaemon_SRCS += daemon/gpus/gpus_question.c
 libdaemon_SRCS += daemon/gpus/pod_gpus.c
 libdaemon_SRCS += daemon/gpus/unit_gpu_labels.c
 libdaemon_SRCS += daemon/gpus/unit_gpus.c

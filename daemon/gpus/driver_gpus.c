@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "daemon/gpus/gpus_question.h"
 #include "daemon/sources/child_link.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -18,6 +19,8 @@
 
 #define LOOK_NS NSEC_PER_SEC
 #define FILES_NS (60 * NSEC_PER_SEC) /* a driver that resets devices may hang there */
+#define PATIENCE_MS 250
+#define END_MS 10000
 #define DRM_FILE_BYTES 32
 
 /* A device, or an instance of one; its numbers are those of `of` at the same place. */
@@ -29,6 +32,7 @@ struct driver_gpu {
 struct driver_gpus {
 	const struct env *env;
 	uint64_t looked_ns, files_ns; /* 0: never */
+	struct gpus_question *asked;  /* the driver's files; NULL: they are not read */
 	bool told;
 	struct gpus of; /* whole devices first, by the driver's number */
 	struct driver_gpu more[GPUS_MAX];
@@ -56,6 +60,8 @@ struct driver_gpus *driver_gpus_new(const struct env *env)
 
 void driver_gpus_free(struct driver_gpus *d)
 {
+	if (!d || gpus_question_done(d->asked, END_MS) < 0)
+		return; /* its thread still uses d's env */
 	free(d);
 }
 
@@ -127,6 +133,23 @@ static void hear_of_devices(struct driver_gpus *d)
 	}
 }
 
+/* Those of before where there is no answer yet; without a driver there is none. */
+static void read_driver_files(struct driver_gpus *d, uint64_t now_ns)
+{
+	unsigned patience_ms = 0;
+
+	if (!d->asked && (!d->files_ns || now_ns >= d->files_ns + FILES_NS)) {
+		d->files_ns = now_ns;
+		d->asked = gpus_question_new(d->env, NULL, "");
+		patience_ms = PATIENCE_MS;
+	}
+	if (!d->asked || !gpus_question_wait(d->asked, patience_ms))
+		return;
+	d->of = d->asked->gpus;
+	(void)gpus_question_done(d->asked, END_MS);
+	d->asked = NULL;
+}
+
 static void learn_devices(struct driver_gpus *d)
 {
 	uint64_t now_ns = d->env->boottime_ns();
@@ -134,13 +157,9 @@ static void learn_devices(struct driver_gpus *d)
 	if (d->looked_ns && now_ns < d->looked_ns + LOOK_NS)
 		return;
 	d->looked_ns = now_ns;
+	read_driver_files(d, now_ns);
 	d->of.managed = true;
 	d->of.count = 0;
-	if (!d->files_ns || now_ns >= d->files_ns + FILES_NS) {
-		d->files_ns = now_ns;
-		/* without a driver there is none */
-		(void)gpus_resolve(&d->of, d->env->procfd, d->env->sysfd, NULL);
-	}
 	hear_of_devices(d);
 	for (uint32_t i = 0; i < d->of.device_count; i++)
 		(void)add_whole_or_part(d, i);
@@ -311,7 +330,7 @@ static int number_of(const struct driver_gpus *d, const struct record_device *de
 	ret->device = device_of(d, dev->uuid, dev->pci);
 	if (ret->device == GPUS_NONE)
 		return has_prefix(dev->uuid, "GPU-")
-			       ? err_set(err, -ENODEV,
+			       ? err_set(err, d->asked ? -EAGAIN : -ENODEV,
 					 "%s: no driver of this host has "
 					 "it",
 					 dev->uuid)

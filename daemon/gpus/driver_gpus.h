@@ -38,8 +38,8 @@ void driver_gpus_free(struct driver_gpus *d);
 /* The devices that r names, as r->gpus and r->gpu_share, which are trusted from then
  * on; what is no GPU is left out. Returns how many there are; err then names one more
  * that this host does not have, or is "". -EAGAIN: a MIG instance that ceems-gpu has
- * not told of yet; -ENODEV: the host has none of them; -ENOSPC: there is no room. r is
- * unchanged then. */
+ * not told of yet, or one that is not known while the driver is asked; -ENODEV: the
+ * host has none of them; -ENOSPC: there is no room. r is unchanged then. */
 int driver_gpus_take(struct driver_gpus *d, struct record *r, struct err *err);
 
 /* Looks which pods share a device now, if any pod has one, and learns at most once a

@@ -4,17 +4,16 @@
 #include "daemon/gpus/gpu_maps.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/gpus/driver_gpus.h"
+#include "daemon/gpus/gpus_question.h"
 #include "daemon/options.h"
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "lib/wait.h"
 
 #define MAPS_MAX 64 /* slurmds on one host */
 #define RETRY_NS (60 * NSEC_PER_SEC)
@@ -22,31 +21,16 @@
 #define PATIENCE_MS 250 /* how long to wait for a slurmd that was just asked */
 #define END_MS 10000
 
-/* Asked on a separate thread: without its slurmctld a slurmd -G may take until its
- * deadline, a driver that resets a device may hang in its files, and scrapes hold the
- * daemon's lock. */
-struct question {
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t change;
-	bool answered; /* under mutex; then the members below are the asker's again */
-	const char *slurmd, *node;
-	const struct env *env;
-	int rc;
-	struct err err;
-	struct gpus gpus;
-};
-
 /* gres.conf may change, and slurmd be restarted, while we run: then running units keep
  * the devices that they were given by the list of before. */
 struct gpu_map {
 	char node[RECORD_NAME_MAX];
 	bool known;
 	uint64_t next_try_ns;
-	struct question *asked;   /* NULL: none is running */
-	uint64_t asked_for_ns;    /* boot time from which on the answer holds */
-	uint64_t answered_for_ns; /* of the last one */
-	uint32_t reloads;         /* of env, when it was asked for */
+	struct gpus_question *asked; /* NULL: none is running */
+	uint64_t asked_for_ns;       /* boot time from which on the answer holds */
+	uint64_t answered_for_ns;    /* of the last one */
+	uint32_t reloads;            /* of env, when it was asked for */
 	struct gpus gpus;
 	uint64_t since_ns;   /* boot time from which on gpus holds */
 	struct gpus *before; /* NULL: it always did */
@@ -87,74 +71,13 @@ struct gpu_maps *gpu_maps_new(const struct env *env)
 	return m;
 }
 
-static void *ask_slurmd(void *arg)
-{
-	struct question *q = arg;
-	int rc = gpus_probe(q->slurmd, q->node, &q->gpus, &q->err);
-
-	if (rc == 0) /* without a driver the devices have indices but no UUIDs */
-		(void)gpus_resolve(&q->gpus, q->env->procfd, q->env->sysfd, NULL);
-	pthread_mutex_lock(&q->mutex);
-	q->rc = rc;
-	q->answered = true;
-	pthread_cond_signal(&q->change);
-	pthread_mutex_unlock(&q->mutex);
-	return NULL;
-}
-
-static void question_free(struct question *q)
-{
-	if (!q)
-		return;
-	pthread_join(q->thread, NULL);
-	pthread_cond_destroy(&q->change);
-	pthread_mutex_destroy(&q->mutex);
-	free(q);
-}
-
-static struct question *question_new(const struct gpu_maps *m,
-				     const struct gpu_map *map)
-{
-	struct question *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		return NULL;
-	q->slurmd = m->slurmd;
-	q->env = m->env;
-	q->node = map->node[0] ? map->node : NULL;
-	pthread_mutex_init(&q->mutex, NULL);
-	wait_cond_init(&q->change);
-	if (pthread_create(&q->thread, NULL, ask_slurmd, q) == 0)
-		return q;
-	pthread_cond_destroy(&q->change);
-	pthread_mutex_destroy(&q->mutex);
-	free(q);
-	return NULL;
-}
-
-/* Whether the answer has come, after waiting at most wait_ms. */
-static bool wait_for_answer(struct question *q, unsigned wait_ms)
-{
-	struct timespec until = wait_in(wait_ms);
-
-	pthread_mutex_lock(&q->mutex);
-	while (wait_ms && !q->answered)
-		if (pthread_cond_timedwait(&q->change, &q->mutex, &until) == ETIMEDOUT)
-			break;
-	bool is = q->answered;
-	pthread_mutex_unlock(&q->mutex);
-	return is;
-}
-
 void gpu_maps_free(struct gpu_maps *m)
 {
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->count; i++) {
-		struct question *q = m->map[i]->asked;
-		if (q && !wait_for_answer(q, END_MS))
+		if (gpus_question_done(m->map[i]->asked, END_MS) < 0)
 			return; /* its thread still uses m */
-		question_free(q);
 		free(m->map[i]->before);
 		free(m->map[i]);
 	}
@@ -206,7 +129,7 @@ static int keep_list(struct gpu_map *map, const struct gpus *now)
 
 static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err *err)
 {
-	struct question *q = map->asked;
+	struct gpus_question *q = map->asked;
 	int rc = q->rc;
 
 	map->asked = NULL;
@@ -221,7 +144,7 @@ static int take_answer(const struct gpu_maps *m, struct gpu_map *map, struct err
 		rc = keep_list(map, &q->gpus);
 	if (rc == 0)
 		map->answered_for_ns = map->asked_for_ns;
-	question_free(q);
+	(void)gpus_question_done(q, END_MS);
 	return rc;
 }
 
@@ -249,7 +172,7 @@ static int ask_for_map(struct gpu_maps *m, struct gpu_map *map, const struct uni
 	if (!m->slurmd[0])
 		return err_set(err, -ENOENT, "%s: not found",
 			       m->env->options->slurmd_path);
-	map->asked = question_new(m, map);
+	map->asked = gpus_question_new(m->env, m->slurmd, map->node);
 	return map->asked ? 0 : err_set(err, -ENOMEM, "no thread for slurmd -G");
 }
 
@@ -269,7 +192,7 @@ static int learn_gpu_map(struct gpu_maps *m, struct gpu_map *map,
 			return map->known ? 0 : rc;
 		patience_ms = map->known ? 0 : wait_ms;
 	}
-	if (!wait_for_answer(map->asked, patience_ms))
+	if (!gpus_question_wait(map->asked, patience_ms))
 		return map->known ? 0 : -EAGAIN;
 	int rc = take_answer(m, map, err);
 	if (rc < 0 && map->known)

@@ -142,6 +142,32 @@ static void plugins_names_become_the_drivers_numbers(void **state)
 	assert_string_equal(number_of_name("card1-0", NULL), "2");
 }
 
+/* The driver's file of a device is a pipe that nobody writes to yet. */
+static void a_driver_that_hangs_keeps_nobody_waiting(void **state)
+{
+	static const char file[] = "driver/nvidia/gpus/0000:3b:00.0/information";
+	struct record r = pod_record(POD);
+	struct err e;
+
+	(void)state;
+	assert_string_equal(number_of_name("GPU-11111111", NULL), "0");
+	assert_int_equal(unlinkat(tree.sysfd, file, 0), 0);
+	assert_int_equal(mkfifoat(tree.sysfd, file, 0600), 0);
+	now += 61 * NSEC_PER_SEC;
+	alarm(60);
+	assert_string_equal(number_of_name("GPU-22222222", NULL), "1");
+	now += 61 * NSEC_PER_SEC;
+	assert_string_equal(number_of_name("GPU-11111111", NULL), "0");
+	/* it may be one that the driver tells of in the end */
+	assert_true(record_add_device(&r, "GPU-33333333", NULL, NULL, 1000));
+	assert_int_equal(driver_gpus_take(env.driver_gpus, &r, &e), -EAGAIN);
+	/* opens for both at once */
+	int driver = openat(tree.sysfd, file, O_WRONLY | O_CLOEXEC);
+	assert_true(driver >= 0);
+	close(driver);
+	alarm(0);
+}
+
 static void what_is_no_gpu_of_this_host_is_none(void **state)
 {
 	(void)state;
@@ -357,6 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(plugins_names_become_the_drivers_numbers),
+		TEST(a_driver_that_hangs_keeps_nobody_waiting),
 		TEST(what_is_no_gpu_of_this_host_is_none),
 		TEST(a_device_that_is_missing_costs_none_of_the_others),
 		TEST(a_device_that_pods_share_is_of_each_in_equal_parts),
