@@ -227,7 +227,7 @@ CHECKS_MORE += test/e2e/k8s_deploy.sh
 CHECKS_MORE += test/e2e/k8s_deployed.sh
 CHECKS_MORE += test/e2e/vm_machined.sh
 CHECKS_MORE += test/e2e/libvirt.sh test/e2e/libvirt_kernel.sh test/e2e/libvirt_lxc.sh test/e2e/libvirt_migrate.sh test/e2e/libvirt_restarts.sh
-CHECKS_LONG += test/e2e/libvirt_unplug.sh
+CHECKS_LONG += test/e2e/libvirt_unplug.sh test/e2e/libvirt_upgrade.sh
 CHECKS_MORE += test/e2e/api_matrix_all.sh
 # connections that are cut, clocks that are wrong, jobs that are not who they say
 CHECKS += test/e2e/ingest_cut.sh
