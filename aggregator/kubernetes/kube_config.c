@@ -14,7 +14,6 @@
 #include "lib/http/client_url.h"
 
 #define KUBE struct kube
-#define LIST_MAX 64u
 #define DAY_MS 86400000ull
 #define IN_CLUSTER "/var/run/secrets/kubernetes.io/serviceaccount/"
 #define USERS_MAX 100000u
@@ -40,14 +39,14 @@ static const struct yaml_row kube_extra_rows[] = {
 	YAML_PATH("token_file", KUBE, token_file),
 	YAML_TEXT("username_prefix", KUBE, prefix),
 	YAML_TEXT("username_suffix", KUBE, suffix),
-	YAML_LIST("groups", &yaml_item_name, KUBE, groups, group_count, LIST_MAX),
+	YAML_LIST("groups", &yaml_item_name, KUBE, groups, group_count, KUBE_NAMES_MAX),
 	YAML_PATH("ns_users_list_file", KUBE, users_file),
 	YAML_LIST("gpu_resource_names", &yaml_item_name, KUBE, gpu_names, gpu_count,
-		  LIST_MAX),
+		  KUBE_NAMES_MAX),
 	YAML_LIST("username_annotations", &yaml_item_name, KUBE, owner_annotations,
-		  owner_annotation_count, LIST_MAX),
+		  owner_annotation_count, KUBE_NAMES_MAX),
 	YAML_LIST("project_annotations", &yaml_item_name, KUBE, project_annotations,
-		  project_annotation_count, LIST_MAX),
+		  project_annotation_count, KUBE_NAMES_MAX),
 	YAML_RANGE("people_interval", ms, KUBE, people_ms, 30000, 1000, DAY_MS),
 	YAML_RANGE("list_interval", ms, KUBE, whole_ms, 3600000, 10000, 7 * DAY_MS),
 	YAML_RANGE("watch", ms, KUBE, watch_ms, 2000, 1000, 60000),

@@ -18,6 +18,8 @@
 #define KUBES_MAX 16u
 #define KUBE_CONFIG_BYTES_MAX (1u << 20)
 
+#define KUBE_NAMES_MAX 64u /* of each list */
+
 struct kube {
 	const char *id; /* the cluster, as nodes report it */
 	const char *manager;

@@ -6,14 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "aggregator/kubernetes/kube_picks.h"
 #include "lib/cgroup.h"
 #include "lib/http/json.h"
+#include "lib/http/json_list.h"
 #include "lib/http/pod_size_json.h"
 #include "lib/rfc3339.h"
 
 #define DEPTH_MAX 64
 #define NAME_MAX_BYTES 1023
-#define CONTAINERS_MAX 1000
 #define SUBJECTS_MAX 1000
 
 static const struct http_json_limits answer_limits = {.bytes_max = KUBE_ANSWER_MAX,
@@ -100,7 +101,7 @@ static void put_needs(struct buf *b, const struct kube *k, struct json_object *p
 	struct pod_needs sum = {0};
 	uint64_t milli = pod_size_json(pod).cpu_milli;
 
-	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++)
+	for (size_t i = 0; i < n && i < KUBE_CONTAINERS_MAX; i++)
 		add_container(k, json_object_array_get_idx(list, i), &sum);
 	uint64_t gpus = (sum.gpus_milli + 999) / 1000;
 	if (milli && milli <= INT32_MAX) {
@@ -121,7 +122,7 @@ static void put_pod_end(struct buf *b, struct json_object *status)
 	size_t n = list ? json_object_array_length(list) : 0;
 	uint64_t last = 0, at;
 
-	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
+	for (size_t i = 0; i < n && i < KUBE_CONTAINERS_MAX; i++) {
 		struct json_object *c = json_object_array_get_idx(list, i);
 		const char *s = http_json_text(
 			get_map(get_map(c, "state"), "terminated"), "finishedAt");
@@ -197,99 +198,135 @@ static void copy_list_word(char *ret, size_t size, const char *s)
 		snprintf(ret, size, "%s", s);
 }
 
-static int open_list(const char *text, size_t len, struct json_object **ret_doc,
-		     struct json_object **ret_items, struct kube_list *ret,
-		     struct err *err)
-{
-	int rc = http_json_object(text, len, &answer_limits, ret_doc, err);
+/* The list while its items are taken one by one, so that one of them is in memory. */
+struct list_reading {
+	const struct kube *k;
+	struct buf *rows;
+	size_t bad;
+};
 
+static int read_list(const char *text, size_t len, struct http_json_list *l,
+		     struct kube_list *ret, struct err *err)
+{
+	auto_json struct json_object *doc = NULL;
+	const struct list_reading *r = l->arg;
+
+	l->name = "items";
+	l->limits = answer_limits;
+	l->may_be_null = true;
+	int rc = http_json_list_feed(l, text, len, err);
+	if (rc == 0)
+		rc = http_json_list_end(l, &doc, err);
+	http_json_list_done(l);
+	struct json_object *meta = get_map(doc, "metadata");
+	if (rc == 0 && !meta)
+		rc = err_set(err, -EBADMSG, "not a list of Kubernetes");
 	if (rc < 0)
 		return rc;
-	struct json_object *meta = get_map(*ret_doc, "metadata"), *items = NULL;
-	if (!json_object_object_get_ex(*ret_doc, "items", &items) ||
-	    (items && !json_object_is_type(items, json_type_array)) || !meta)
-		return err_set(err, -EBADMSG, "not a list of Kubernetes");
-	*ret = (struct kube_list){.items = items ? json_object_array_length(items) : 0};
+	*ret = (struct kube_list){.items = l->elements, .bad = r->bad};
 	copy_list_word(ret->version, sizeof(ret->version),
 		       http_json_text(meta, "resourceVersion"));
 	const char *next = http_json_text(meta, "continue");
 	copy_list_word(ret->next, sizeof(ret->next), next);
 	if (next && *next && !*ret->next)
 		return err_set(err, -EBADMSG, "the list's continue token is too long");
-	*ret_items = items;
+	return buf_error(r->rows);
+}
+
+static int take_pod(void *arg, struct json_object *o, struct err *err)
+{
+	struct list_reading *r = arg;
+
+	(void)err;
+	r->bad += !put_pod(r->rows, r->k, o, false);
 	return 0;
 }
 
 int kube_json_pods(const char *text, size_t len, const struct kube *k, struct buf *rows,
 		   struct kube_list *ret, struct err *err)
 {
-	auto_json struct json_object *doc = NULL;
-	struct json_object *items;
-	int rc = open_list(text, len, &doc, &items, ret, err);
+	struct list_reading r = {.k = k, .rows = rows};
+	struct kube_picks picks;
+	struct http_json_list l = {.take = take_pod, .arg = &r, .picks = picks.pod};
 
-	for (size_t i = 0; rc == 0 && i < ret->items; i++)
-		ret->bad +=
-			!put_pod(rows, k, json_object_array_get_idx(items, i), false);
-	return rc < 0 ? rc : buf_error(rows);
+	kube_picks_init(&picks, k);
+	return read_list(text, len, &l, ret, err);
+}
+
+static int take_namespace(void *arg, struct json_object *o, struct err *err)
+{
+	struct list_reading *r = arg;
+	struct json_object *meta = get_map(o, "metadata");
+	const char *uid = get_word(meta, "uid"), *name = get_word(meta, "name");
+	size_t before = r->rows->len;
+
+	(void)err;
+	if (!uid || !*uid || !name || !*name) {
+		r->bad++;
+		return 0;
+	}
+	begin_row(r->rows);
+	put_row_member(r->rows, "uid", uid);
+	put_row_member(r->rows, "name", name);
+	if (put_row_when(r->rows, "created_s", get_word(meta, "creationTimestamp"))) {
+		buf_putc(r->rows, '}');
+		return 0;
+	}
+	buf_truncate(r->rows, before);
+	r->bad++;
+	return 0;
 }
 
 int kube_json_namespaces(const char *text, size_t len, struct buf *rows,
 			 struct kube_list *ret, struct err *err)
 {
-	auto_json struct json_object *doc = NULL;
-	struct json_object *items;
-	int rc = open_list(text, len, &doc, &items, ret, err);
+	static const struct http_json_pick metadata[] = {
+		{.name = "uid"}, {.name = "name"}, {.name = "creationTimestamp"}, {}};
+	static const struct http_json_pick picks[] = {
+		{.name = "metadata", .inner = metadata}, {}};
+	struct list_reading r = {.rows = rows};
+	struct http_json_list l = {.take = take_namespace, .arg = &r, .picks = picks};
 
-	for (size_t i = 0; rc == 0 && i < ret->items; i++) {
-		struct json_object *meta =
-			get_map(json_object_array_get_idx(items, i), "metadata");
-		const char *uid = get_word(meta, "uid"), *name = get_word(meta, "name");
-		size_t before = rows->len;
-		if (!uid || !*uid || !name || !*name) {
-			ret->bad++;
+	return read_list(text, len, &l, ret, err);
+}
+
+static int take_binding(void *arg, struct json_object *b, struct err *err)
+{
+	struct buf *rows = ((struct list_reading *)arg)->rows;
+	const char *namespace = get_word(get_map(b, "metadata"), "namespace");
+	struct json_object *who = http_json_get(b, "subjects", json_type_array);
+	size_t n = who ? json_object_array_length(who) : 0;
+
+	(void)err;
+	for (size_t s = 0; namespace && s < n && s < SUBJECTS_MAX; s++) {
+		struct json_object *o = json_object_array_get_idx(who, s);
+		const char *kind = get_word(o, "kind"), *name = get_word(o, "name");
+		if (!kind || !name || !*name ||
+		    (strcmp(kind, "User") != 0 && strcmp(kind, "Group") != 0))
 			continue;
-		}
 		begin_row(rows);
-		put_row_member(rows, "uid", uid);
-		put_row_member(rows, "name", name);
-		if (!put_row_when(rows, "created_s",
-				  get_word(meta, "creationTimestamp"))) {
-			buf_truncate(rows, before);
-			ret->bad++;
-			continue;
-		}
+		put_row_member(rows, "namespace", namespace);
+		put_row_member(rows, "kind", kind);
+		put_row_member(rows, "subject", name);
 		buf_putc(rows, '}');
 	}
-	return rc < 0 ? rc : buf_error(rows);
+	return 0;
 }
 
 int kube_json_bindings(const char *text, size_t len, struct buf *rows,
 		       struct kube_list *ret, struct err *err)
 {
-	auto_json struct json_object *doc = NULL;
-	struct json_object *items;
-	int rc = open_list(text, len, &doc, &items, ret, err);
+	static const struct http_json_pick metadata[] = {{.name = "namespace"}, {}};
+	static const struct http_json_pick subject[] = {
+		{.name = "kind"}, {.name = "name"}, {}};
+	static const struct http_json_pick picks[] = {
+		{.name = "metadata", .inner = metadata},
+		{.name = "subjects", .inner = subject, .items_max = SUBJECTS_MAX},
+		{}};
+	struct list_reading r = {.rows = rows};
+	struct http_json_list l = {.take = take_binding, .arg = &r, .picks = picks};
 
-	for (size_t i = 0; rc == 0 && i < ret->items; i++) {
-		struct json_object *b = json_object_array_get_idx(items, i);
-		const char *namespace = get_word(get_map(b, "metadata"), "namespace");
-		struct json_object *who = http_json_get(b, "subjects", json_type_array);
-		size_t n = who ? json_object_array_length(who) : 0;
-		for (size_t s = 0; namespace && s < n && s < SUBJECTS_MAX; s++) {
-			struct json_object *o = json_object_array_get_idx(who, s);
-			const char *kind = get_word(o, "kind");
-			const char *name = get_word(o, "name");
-			if (!kind || !name || !*name ||
-			    (strcmp(kind, "User") != 0 && strcmp(kind, "Group") != 0))
-				continue;
-			begin_row(rows);
-			put_row_member(rows, "namespace", namespace);
-			put_row_member(rows, "kind", kind);
-			put_row_member(rows, "subject", name);
-			buf_putc(rows, '}');
-		}
-	}
-	return rc < 0 ? rc : buf_error(rows);
+	return read_list(text, len, &l, ret, err);
 }
 
 /* ---- watches --------------------------------------------------------------------- */
@@ -321,7 +358,9 @@ int kube_json_watch(const char *text, size_t len, const struct kube *k,
 		    struct buf *rows, struct kube_watch *w, struct err *err)
 {
 	const char *end = text + len;
+	struct kube_picks picks;
 
+	kube_picks_init(&picks, k);
 	w->events = w->bad = 0;
 	w->added = w->expired = false;
 	for (const char *s = text; s < end && !w->expired;) {
@@ -330,8 +369,11 @@ int kube_json_watch(const char *text, size_t len, const struct kube *k,
 		if (!nl)
 			break; /* cut short: the next watch begins before it */
 		auto_json struct json_object *doc = NULL;
-		if (nl > s && http_json_object(s, (size_t)(nl - s), &answer_limits,
-					       &doc, &why) < 0)
+		auto_buf struct buf picked = {.max = KUBE_ANSWER_MAX};
+		if (nl > s && (http_json_pick(s, (size_t)(nl - s), picks.event, &picked,
+					      &why) < 0 ||
+			       http_json_object(picked.data, picked.len, &answer_limits,
+						&doc, &why) < 0))
 			return err_set(err, -EBADMSG, "an event of the watch: %s",
 				       why.text);
 		if (doc)

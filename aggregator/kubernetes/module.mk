@@ -8,6 +8,7 @@ libkube_USES := libcurl json-c
 libkube_PKGS := $(libkube_USES)
 libkube_SRCS += aggregator/kubernetes/kube_config.c
 libkube_SRCS += aggregator/kubernetes/kube_json.c
+libkube_SRCS += aggregator/kubernetes/kube_picks.c
 endif
 
 # part of libaggregator

@@ -54,7 +54,14 @@ static int take_element(struct http_json_list *l, bool last, struct err *err)
 
 	if (last && !l->elements && !count_before_blanks(text, l->text.len))
 		return 0; /* [] */
-	int rc = http_json_object(text, l->text.len, &l->limits, &o, err);
+	auto_buf struct buf picked = {.max = l->limits.bytes_max};
+	int rc = 0;
+	if (l->picks)
+		rc = http_json_pick(text, l->text.len, l->picks, &picked, err);
+	if (rc == 0 && l->picks)
+		rc = http_json_object(picked.data, picked.len, &l->limits, &o, err);
+	else if (rc == 0)
+		rc = http_json_object(text, l->text.len, &l->limits, &o, err);
 	if (rc < 0)
 		return err_prefix(err, rc, "%s: element %zu", l->name, l->elements + 1);
 	l->elements++;
@@ -121,7 +128,10 @@ int http_json_list_end(struct http_json_list *l, struct json_object **ret,
 
 	if (rc < 0)
 		return rc;
-	if (!l->had_list)
+	struct json_object *list = o;
+	bool null =
+		l->may_be_null && json_object_object_get_ex(o, l->name, &list) && !list;
+	if (!l->had_list && !null)
 		return err_set(err, -EBADMSG, "no list %s", l->name);
 	*ret = o;
 	o = NULL;

@@ -16,6 +16,9 @@ struct http_json_list {
 	/* Takes an element, which is borrowed. Negative errno ends the reading. */
 	int (*take)(void *arg, struct json_object *element, struct err *err);
 	void *arg;
+	const struct http_json_pick
+		*picks;   /* all that is kept of an element; NULL: all */
+	bool may_be_null; /* the list: that is an empty one */
 
 	/* zero at first */
 	struct buf text,

@@ -7,7 +7,7 @@
 #   k8s_node.py garbage SOCKET    one that answers what is not HTTP/2
 #   k8s_node.py list PORT N       an API server for an aggregator: N pods in pages that are made beforehand, their namespaces, and
 #                                 watches in which nothing happens
-#   k8s_node.py large PORT N BYTES  the same, each pod with an annotation of so many bytes, in pages as long as is asked for
+#   k8s_node.py large PORT N BYTES  the same, each pod with so many bytes of small objects, in pages as long as is asked for
 #   k8s_node.py churn ROOT RATE SECONDS  folders like pods' control groups: RATE a second, each for a second
 import http.server, json, os, socket, socketserver, sys, time, urllib.parse
 
@@ -121,15 +121,15 @@ class Lists(http.server.BaseHTTPRequestHandler):
 
 
 class Large(Lists):
-    pods, pad = 0, ""
+    pods, env = 0, ""
 
     def page(self, path, asked):
         at, limit = int(asked.get("continue", "t0")[1:]), int(asked.get("limit", 500))
         items = [stored_pod(i) for i in range(at, min(at + limit, self.pods))] if path == "/api/v1/pods" else []
         for p in items:
-            p["metadata"]["annotations"]["pad"] = self.pad
+            p["spec"]["containers"][0]["env"] = "ENV"
         meta = {"resourceVersion": "9", **({"continue": "t%d" % (at + limit)} if items and at + limit < self.pods else {})}
-        return json.dumps({"metadata": meta, "items": items}).encode()
+        return json.dumps({"metadata": meta, "items": items}).replace('"ENV"', self.env).encode()
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -179,7 +179,7 @@ elif what == "list":
     print("ready", flush=True)
     server.serve_forever()
 elif what == "large":
-    Large.pods, Large.pad = int(sys.argv[3]), "x" * int(sys.argv[4])
+    Large.pods, Large.env = int(sys.argv[3]), "[" + ",".join(['{"name":"A"}'] * (int(sys.argv[4]) // 13)) + "]"
     server = Server(("127.0.0.1", int(sys.argv[2])), Large)
     server.serve_forever()
 elif what == "churn":

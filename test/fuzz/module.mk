@@ -194,6 +194,6 @@ $(OBJ)/replay/contrib/k8s/pod_proto.o: $(BUILD)/contrib/k8s/kubelet.pb-c.c
 endif
 ifneq ($(filter libkube,$(ARCHIVES)),)
 FUZZERS += kube_json
-kube_json_fuzz_SRCS := aggregator/kubernetes/kube_json.c lib/http/pod_size.c lib/http/pod_size_json.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
+kube_json_fuzz_SRCS := aggregator/kubernetes/kube_json.c aggregator/kubernetes/kube_picks.c lib/http/json_list.c lib/http/pod_size.c lib/http/pod_size_json.c lib/cgroup.c lib/cgroup_parse.c lib/cgroup_record.c lib/records/record.c lib/records/tlv.c lib/http/json.c lib/rfc3339.c lib/parse.c lib/err.c lib/fs.c lib/buf.c
 kube_json_fuzz_PKGS := json-c
 endif

@@ -161,6 +161,54 @@ static void who_takes_them_may_end_it(void **state)
 	refuse_at = 0;
 }
 
+static int see_element(void *arg, struct json_object *o, struct err *err)
+{
+	(void)arg;
+	(void)err;
+	buf_puts(&seen, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+	return 0;
+}
+
+static int read_whole(const char *text, bool may_be_null, struct err *err)
+{
+	static const struct http_json_pick picks[] = {{.name = "n"}, {}};
+	struct http_json_list l = {.name = "list",
+				   .limits = {.bytes_max = 64, .depth_max = 8},
+				   .take = see_element,
+				   .picks = picks,
+				   .may_be_null = may_be_null};
+	auto_json struct json_object *o = NULL;
+
+	buf_reset(&seen);
+	int rc = http_json_list_feed(&l, text, strlen(text), err);
+	rc = rc ? rc : http_json_list_end(&l, &o, err);
+	http_json_list_done(&l);
+	return rc;
+}
+
+static void of_an_element_nothing_but_what_is_wanted_is_kept(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_whole("{\"list\":[{\"a\":[{},{}],\"n\":1},{\"b\":2}]}",
+				    false, &err),
+			 0);
+	assert_string_equal(seen.data, "{\"n\":1}{}");
+	assert_int_equal(read_whole("{\"list\":[{\"a\":}]}", false, &err), -EBADMSG);
+}
+
+static void null_is_an_empty_list_where_that_is_said(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_whole("{\"list\":null}", true, &err), 0);
+	assert_int_equal(read_whole("{\"list\":null}", false, &err), -EBADMSG);
+	assert_int_equal(read_whole("{\"list\":{}}", true, &err), -EBADMSG);
+	assert_int_equal(read_whole("{}", true, &err), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +218,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_such_an_object_is_refused),
 		cmocka_unit_test(an_element_and_all_else_are_bounded),
 		cmocka_unit_test(who_takes_them_may_end_it),
+		cmocka_unit_test(of_an_element_nothing_but_what_is_wanted_is_kept),
+		cmocka_unit_test(null_is_an_empty_list_where_that_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, done);

@@ -153,13 +153,16 @@ static void lists_that_are_cut_short_are_refused(void **state)
 	assert_null(read_pods(&k, "<html>", &rows, &list));
 	assert_null(read_pods(&k, "{\"metadata\":{},\"items\":7}", &rows, &list));
 	/* one without a uid is left out */
-	assert_string_equal(read_pods(&k,
-				      "{\"metadata\":{},\"items\":[{},{" META "},7]}",
+	assert_string_equal(read_pods(&k, "{\"metadata\":{},\"items\":[{},{" META "}]}",
 				      &rows, &list)
 				    ? ""
 				    : "x",
 			    "");
-	assert_int_equal(list.bad, 2);
+	assert_int_equal(list.bad, 1);
+	assert_int_equal(list.items, 2);
+	assert_null(read_pods(&k, "{\"metadata\":{},\"items\":[7]}", &rows, &list));
+	assert_string_equal(
+		read_pods(&k, "{\"metadata\":{},\"items\":null}", &rows, &list), "");
 	buf_done(&rows);
 }
 
