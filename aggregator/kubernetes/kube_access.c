@@ -3,6 +3,7 @@
 #include "aggregator/kubernetes/kube_access.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,13 @@
 #define NAMESPACES_MAX 128 /* asked for, for one request */
 #define ALL_MAX 5000       /* of a cluster, for who may see all */
 #define GROUP_ALL "system:authenticated"
+#define GROUPS_MAX 500 /* of a user */
+
+/* Who asks a cluster */
+struct kube_asker {
+	const char *name;
+	PGresult *groups; /* of theirs alone; NULL: none */
+};
 
 /* An answer. Keys are compared whole: a collision asks again, and allows nothing. */
 struct kept_right {
@@ -117,13 +125,18 @@ static void keep_right(struct kube_access *a, const char *key, bool allowed,
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void put_review_body(struct buf *b, const struct kube *k, const char *user,
-			    const char *namespace)
+static void put_review_body(struct buf *b, const struct kube *k,
+			    const struct kube_asker *who, const char *namespace)
 {
 	buf_puts(b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":"
 		    "\"SubjectAccessReview\",\"spec\":{\"user\":");
-	buf_put_json(b, user, strlen(user));
+	buf_put_json(b, who->name, strlen(who->name));
 	buf_puts(b, ",\"groups\":[\"" GROUP_ALL "\"");
+	for (int i = 0; i < PQntuples(who->groups); i++) {
+		const char *group = PQgetvalue(who->groups, i, 0);
+		buf_putc(b, ',');
+		buf_put_json(b, group, strlen(group));
+	}
 	for (size_t i = 0; i < k->group_count; i++) {
 		buf_putc(b, ',');
 		buf_put_json(b, k->groups[i], strlen(k->groups[i]));
@@ -182,8 +195,21 @@ static void return_client(struct kube_access *a, size_t i, struct kube_client *c
 			 a->kubes->items[i].id);
 }
 
+/* Of the groups that a user is in: an answer is not kept for longer than they are. */
+static uint64_t hash_groups(struct kube_access *a, const struct kube_asker *who)
+{
+	uint64_t hash = 0;
+
+	for (int i = 0; i < PQntuples(who->groups); i++) {
+		const char *group = PQgetvalue(who->groups, i, 0);
+		const uint64_t key[2] = {a->hash_key[0] ^ hash, a->hash_key[1]};
+		hash = siphash13(key, group, strlen(group));
+	}
+	return hash;
+}
+
 /* Whether the user may get pods in the namespace, "" for all; false in doubt. */
-static bool may_get_pods(struct kube_access *a, size_t i, const char *user,
+static bool may_get_pods(struct kube_access *a, size_t i, const struct kube_asker *who,
 			 const char *namespace)
 {
 	const struct kube *k = &a->kubes->items[i];
@@ -195,7 +221,8 @@ static bool may_get_pods(struct kube_access *a, size_t i, const char *user,
 	bool allowed = false;
 
 	/* names of namespaces have no blank, and the cluster is a number */
-	int n = snprintf(key, sizeof(key), "%zu %s %s", i, namespace, user);
+	int n = snprintf(key, sizeof(key), "%zu %" PRIx64 " %s %s", i,
+			 hash_groups(a, who), namespace, who->name);
 	if (n < 0 || n >= (int)sizeof(key))
 		return false;
 	int rc = look_up_right(a, key);
@@ -208,7 +235,7 @@ static bool may_get_pods(struct kube_access *a, size_t i, const char *user,
 		atomic_fetch_add(&a->failed, 1);
 		return false;
 	}
-	put_review_body(&body, k, user, namespace);
+	put_review_body(&body, k, who, namespace);
 	rc = buf_error(&body);
 	if (rc == 0)
 		rc = kube_client_post(
@@ -259,21 +286,53 @@ static int list_candidates(const struct kube *k, const char *user, bool all,
 		query_put(&q, ", ");
 		query_text(&q, k->groups[i]);
 	}
-	query_put(&q, ")))) ORDER BY n.name LIMIT ");
+	query_put(&q, ")");
+	if (k->groups_file) {
+		query_put(
+			&q,
+			" OR b.kind = 'Group' AND b.subject IN (SELECT groupname FROM "
+			"k8s_user_group g WHERE g.cluster = n.cluster AND g.username "
+			"= ");
+		query_text(&q, user);
+		query_put(&q, ")");
+	}
+	query_put(&q, "))) ORDER BY n.name LIMIT ");
 	query_s64(&q, NAMESPACES_MAX);
+	return query_run(&q, pg, ret, err);
+}
+
+static int list_groups(const struct kube *k, const char *user, struct pg *pg,
+		       PGresult **ret, struct err *err)
+{
+	auto_query struct query q = {.list_count = 0};
+
+	if (!k->groups_file)
+		return 0;
+	query_put(&q,
+		  "SELECT g.groupname FROM k8s_user_group g JOIN cluster c ON c.id = "
+		  "g.cluster WHERE c.manager = 'k8s' AND c.name = ");
+	query_text(&q, k->id);
+	query_put(&q, " AND g.username = ");
+	query_text(&q, user);
+	query_put(&q, " ORDER BY 1 LIMIT ");
+	query_s64(&q, GROUPS_MAX);
 	return query_run(&q, pg, ret, err);
 }
 
 static int add_cluster(struct kube_access *a, size_t i, const char *user, struct pg *pg,
 		       struct buf *ret, struct err *err)
 {
-	auto_pgresult PGresult *r = NULL;
-	bool all = may_get_pods(a, i, user, "");
-	int rc = list_candidates(&a->kubes->items[i], user, all, pg, &r, err);
+	auto_pgresult PGresult *r = NULL, *groups = NULL;
+	int rc = list_groups(&a->kubes->items[i], user, pg, &groups, err);
+	if (rc < 0)
+		return rc;
+	const struct kube_asker who = {user, groups};
+	bool all = may_get_pods(a, i, &who, "");
+	rc = list_candidates(&a->kubes->items[i], user, all, pg, &r, err);
 
 	for (int row = 0; rc == 0 && row < PQntuples(r); row++) {
 		const char *name = pg_get_text(r, row, 1);
-		if (all || (name && may_get_pods(a, i, user, name)))
+		if (all || (name && may_get_pods(a, i, &who, name)))
 			append_id(ret, pg_get_text(r, row, 0));
 	}
 	return rc;

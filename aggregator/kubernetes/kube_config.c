@@ -41,6 +41,7 @@ static const struct yaml_row kube_extra_rows[] = {
 	YAML_TEXT("username_suffix", KUBE, suffix),
 	YAML_LIST("groups", &yaml_item_name, KUBE, groups, group_count, KUBE_NAMES_MAX),
 	YAML_PATH("ns_users_list_file", KUBE, users_file),
+	YAML_PATH("groups_file", KUBE, groups_file),
 	YAML_LIST("gpu_resource_names", &yaml_item_name, KUBE, gpu_names, gpu_count,
 		  KUBE_NAMES_MAX),
 	YAML_LIST("username_annotations", &yaml_item_name, KUBE, owner_annotations,
@@ -99,6 +100,10 @@ static int check_kube(struct yaml_reader *r, const char *key, yaml_node_t *v, vo
 	else if ((k->server || k->kubeconfig_file) && k->users_file)
 		wrong = "ns_users_list_file is for clusters without a server: rights "
 			"come from the API server";
+	else if (k->users_file && k->groups_file)
+		wrong = "groups_file is for clusters with a server, which is asked "
+			"what "
+			"a group may";
 	return wrong ? yaml_walk_fail(&r->w, v, wrong, NULL) : 0;
 }
 
@@ -216,10 +221,11 @@ int kube_user(const struct kube *k, const char *login, char ret[KUBE_USER_BYTES]
 
 /* ---- the users file -------------------------------------------------------------- */
 
+/* of namespaces, or of groups */
 struct kube_users {
 	struct yaml_walk w;
 	struct buf *out;
-	const char *namespace;
+	const char *of, *name;
 	size_t rows;
 };
 
@@ -233,8 +239,8 @@ static int read_users_user(void *arg, const char *key, yaml_node_t *v)
 		return rc;
 	if (u->rows >= USERS_MAX)
 		return yaml_walk_fail(&u->w, v, key, "too many users");
-	buf_puts(u->out, u->rows++ ? ",{\"namespace\":" : "{\"namespace\":");
-	buf_put_json(u->out, u->namespace, strlen(u->namespace));
+	buf_printf(u->out, "%s{\"%s\":", u->rows++ ? "," : "", u->of);
+	buf_put_json(u->out, u->name, strlen(u->name));
 	buf_puts(u->out, ",\"user\":");
 	buf_put_json(u->out, name, strlen(name));
 	buf_putc(u->out, '}');
@@ -247,7 +253,7 @@ static int read_users_namespace(void *arg, const char *name, yaml_node_t *key,
 	struct kube_users *u = arg;
 
 	(void)key;
-	u->namespace = name;
+	u->name = name;
 	return yaml_walk_list(&u->w, u, name, value, USERS_MAX, read_users_user);
 }
 
@@ -260,19 +266,38 @@ static int read_users_map(void *arg, const char *key, yaml_node_t *value)
 
 static int read_users_root(void *arg, yaml_node_t *node)
 {
-	static const struct yaml_key keys[] = {{"users", read_users_map}};
+	static const struct yaml_key namespaces[] = {{"users", read_users_map}},
+				     groups[] = {{"groups", read_users_map}};
 	struct kube_users *u = arg;
 
-	return node ? yaml_walk_map(&u->w, u, "the file", node, keys, 1) : 0;
+	return node ? yaml_walk_map(&u->w, u, "the file", node,
+				    strcmp(u->of, "group") == 0 ? groups : namespaces,
+				    1)
+		    : 0;
+}
+
+static int parse_users(struct kube_users *u, const char *text, size_t len)
+{
+	buf_putc(u->out, '[');
+	int rc = yaml_walk_text(&u->w, text, len, (size_t)16 << 20, read_users_root, u);
+	buf_putc(u->out, ']');
+	return rc < 0 ? rc : buf_error(u->out);
 }
 
 int kube_users_parse(const char *text, size_t len, const char *file, struct buf *ret,
 		     struct err *err)
 {
-	struct kube_users u = {.w = {.file = file, .err = err}, .out = ret};
+	struct kube_users u = {
+		.w = {.file = file, .err = err}, .out = ret, .of = "namespace"};
 
-	buf_putc(ret, '[');
-	int rc = yaml_walk_text(&u.w, text, len, (size_t)16 << 20, read_users_root, &u);
-	buf_putc(ret, ']');
-	return rc < 0 ? rc : buf_error(ret);
+	return parse_users(&u, text, len);
+}
+
+int kube_groups_parse(const char *text, size_t len, const char *file, struct buf *ret,
+		      struct err *err)
+{
+	struct kube_users u = {
+		.w = {.file = file, .err = err}, .out = ret, .of = "group"};
+
+	return parse_users(&u, text, len);
 }

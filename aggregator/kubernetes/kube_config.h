@@ -37,11 +37,12 @@ struct kube {
 	const char **groups; /* of every user, besides system:authenticated */
 	const char **gpu_names, **owner_annotations, **project_annotations;
 	size_t group_count, gpu_count, owner_annotation_count, project_annotation_count;
-	const char *users_file; /* YAML, users: {NAMESPACE: [USER, ...]} */
-	uint64_t people_ms;     /* between lists of namespaces and role bindings */
-	uint64_t whole_ms;      /* between whole lists of pods */
-	uint64_t watch_ms;      /* how long a watch lasts */
-	uint64_t rights_ms;     /* how long an answer about rights is kept */
+	const char *users_file;  /* YAML, users: {NAMESPACE: [USER, ...]} */
+	const char *groups_file; /* YAML, groups: {GROUP: [USER, ...]} */
+	uint64_t people_ms;      /* between lists of namespaces and role bindings */
+	uint64_t whole_ms;       /* between whole lists of pods */
+	uint64_t watch_ms;       /* how long a watch lasts */
+	uint64_t rights_ms;      /* how long an answer about rights is kept */
 	uint64_t timeout_ms;
 	uint32_t page; /* pods of an answer */
 };
@@ -63,6 +64,9 @@ void kubes_done(struct kubes *k); /* accepts a zeroed one */
 #define KUBE_USER_BYTES 512
 int kube_user(const struct kube *k, const char *login, char ret[KUBE_USER_BYTES]);
 
+/* The groups file as an argument of k8s_user_groups(): [{"group", "user"}, ...]. */
+int kube_groups_parse(const char *text, size_t len, const char *file, struct buf *ret,
+		      struct err *err);
 /* The users file as an argument of k8s_members(): [{"namespace", "user"}, ...]. */
 int kube_users_parse(const char *text, size_t len, const char *file, struct buf *ret,
 		     struct err *err);

@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aggregator/periodic_job.h"
 #include "lib/clock.h"
+#include "lib/conf/yaml_clusters.h"
 #include "lib/crc32c.h"
 #include "lib/fs.h"
 
@@ -182,28 +184,36 @@ static int read_bindings(struct kube_reader *k, struct err *err)
 	return store_rows(k, &s, &rows, false, err);
 }
 
-static int read_users_file(struct kube_reader *k, struct err *err)
+typedef int (*parse_users_f)(const char *text, size_t len, const char *file,
+			     struct buf *ret, struct err *err);
+
+/* A file of users, of namespaces or of groups, as a whole */
+static int read_users_file(struct kube_reader *k, const char *file, parse_users_f parse,
+			   const struct pg_statement *s, struct err *err)
 {
-	static const struct pg_statement s = {
-		"k8s_members", "SELECT k8s_members($1::smallint, $2::jsonb)"};
 	auto_buf struct buf text = BUF_INIT, list = {.max = (size_t)64 << 20};
 	auto_pgresult PGresult *r = NULL;
 	struct pg_args a = PG_ARGS_INIT;
-	int rc = fs_read_buf_at(AT_FDCWD, k->kube->users_file, USERS_BYTES_MAX, &text,
-				err);
+	struct stat st;
+	int rc = fs_read_buf_at(AT_FDCWD, file, USERS_BYTES_MAX, &text, err);
 
+	if (rc == 0 && stat(file, &st) == 0)
+		rc = yaml_clusters_mode(file, &st, err);
 	if (rc == 0)
-		rc = kube_users_parse(text.data ? text.data : "", text.len,
-				      k->kube->users_file, &list, err);
+		rc = parse(text.data ? text.data : "", text.len, file, &list, err);
 	if (rc < 0)
 		return rc;
 	pg_arg_s64(&a, k->cluster);
 	pg_arg_text(&a, list.data);
-	return pg_run(k->pg, &s, &a, &r, err);
+	return pg_run(k->pg, s, &a, &r, err);
 }
 
 static int read_kube_people(struct kube_reader *k, struct err *err)
 {
+	static const struct pg_statement members = {
+		"k8s_members", "SELECT k8s_members($1::smallint, $2::jsonb)"};
+	static const struct pg_statement groups = {
+		"k8s_user_groups", "SELECT k8s_user_groups($1::smallint, $2::jsonb)"};
 	int rc = 0;
 
 	if (k->client)
@@ -211,7 +221,11 @@ static int read_kube_people(struct kube_reader *k, struct err *err)
 	if (rc == 0 && k->client)
 		rc = read_bindings(k, err);
 	if (rc == 0 && k->kube->users_file)
-		rc = read_users_file(k, err);
+		rc = read_users_file(k, k->kube->users_file, kube_users_parse, &members,
+				     err);
+	if (rc == 0 && k->kube->groups_file)
+		rc = read_users_file(k, k->kube->groups_file, kube_groups_parse,
+				     &groups, err);
 	if (rc == 0)
 		k->people_ns = clock_boottime_ns();
 	return rc;

@@ -131,7 +131,9 @@ ok "and watches" within 20 is_unit "$(uid q)" "q|web:svc|web|PENDING|t" || tail 
 ok "and asks about rights" within 20 sees frank "$(uid l)" 200
 
 # ---- the peer's keys: which resources are GPUs, and annotations that the site trusts
-sed -i 's/^    username_prefix: ""/&\n    gpu_resource_names: [example.com\/gpu]\n    username_annotations: [site\/first, site\/owner]\n    project_annotations: [site\/project]/' clusters.yaml
+sed -i 's/^    username_prefix: ""/&\n    gpu_resource_names: [example.com\/gpu]\n    username_annotations: [site\/first, site\/owner]\n    project_annotations: [site\/project]\n    groups_file: groups.yaml/' clusters.yaml
+in_groups() { printf 'groups: {students: [%s], "system:masters": [eve]}\n' "$1" >groups.new && mv groups.new groups.yaml; }
+in_groups judy
 kill $agg_pid
 wait_for 30 is_gone $agg_pid
 ok "an aggregator has them" agg_run "$agg_port" "${flags[@]}" || tail -n 3 agg.log | sed 's/^/# /'
@@ -145,4 +147,21 @@ ok "who may get pods in the namespace of that name sees those of it" within 20 s
 is "but not this one" "$(verify hilda "$(uid p)")" 403
 ok "who may get pods in its own namespace sees others there" within 20 sees eve "$(uid e)" 200
 is "and this one neither: it is of another project" "$(verify eve "$(uid p)")" 403
+
+# ---- groups of single users: a role binding of one is a right of who is in it by the site's file
+kube_binding lab lab-view Group students
+ok "who is in a group of a role binding sees the namespace" within 20 sees judy "$(uid l)" 200
+is "who is not does not" "$(verify ivan "$(uid l)")" 403
+is "nobody is in a group of Kubernetes itself by it" "$(verify eve "$(uid l)")" 403
+in_groups ivan
+ok "who is put into the group does" within 20 sees ivan "$(uid l)" 200
+ok "and who is taken out of it not any more" within 20 sees judy "$(uid l)" 403
+printf 'groups: {students: [judy]}\n' >groups.new && chmod 666 groups.new && mv groups.new groups.yaml
+ok "a file that others may write is refused" within 20 grep -q 'groups.yaml.*can be written by others' agg.log
+is "and gives nobody a group" "$(verify judy "$(uid l)") $(verify ivan "$(uid l)")" "403 200"
+in_groups ivan
+kube admin DELETE /apis/rbac.authorization.k8s.io/v1/clusterrolebindings/frank >/dev/null
+kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings '{"metadata":{"name":"students"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"lab-view"},"subjects":[{"kind":"Group","name":"students","apiGroup":"rbac.authorization.k8s.io"}]}' >/dev/null
+ok "a group that may everywhere sees all namespaces" within 20 sees ivan "$(uid e)" 200
+ok "not so whom no binding names any more" within 20 sees frank "$(uid e)" 403
 tap_done

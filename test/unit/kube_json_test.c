@@ -303,6 +303,12 @@ static void users_files_are_read(void **state)
 				      "{\"namespace\":\"web\",\"user\":\"b\\\"ob\"}]");
 	buf_reset(&out);
 	assert_true(kube_users_parse("users: 7", 8, "f", &out, &err) < 0);
+	buf_reset(&out);
+	text = "groups:\n  students: [alice]\n";
+	assert_int_equal(kube_groups_parse(text, strlen(text), "f", &out, &err), 0);
+	assert_string_equal(out.data, "[{\"group\":\"students\",\"user\":\"alice\"}]");
+	buf_reset(&out);
+	assert_true(kube_users_parse(text, strlen(text), "f", &out, &err) < 0);
 	buf_done(&out);
 }
 
