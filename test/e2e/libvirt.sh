@@ -148,6 +148,22 @@ fi
 kill -9 "$(pgrep -f "guest=$word <x>" | head -1)"
 none() { shows ceems_compute_units libvirt 0; }
 ok "a QEMU that is killed ends its unit" wait_for 60 none
+seen=$(value ceems_units_started_total libvirt)
+
+# ---- those that are gone when their first event is read
+kill -STOP $lv_pid
+churn=()
+for i in {21..28}; do
+	domain $i "$word-churn$i"
+	(v create $i.xml && v destroy "$(uuid $i)") & churn+=($!)
+done
+wait "${churn[@]}"
+kill -CONT $lv_pid
+v create 2.xml
+ok "a domain that starts after eight that ended before their events were read is seen" wait_for 90 shows ceems_compute_unit_cpus "$(uuid 2)" 1
+is "of the eight none is left, or was ever taken for a unit" "$(value ceems_compute_units libvirt) $(ls "$run/libvirt") $(($(value ceems_units_started_total libvirt) - seen))" "1 $(uuid 2) 0"
+v destroy "$(uuid 2)"
+ok "nothing runs any more" wait_for 60 none
 
 # ---- energy: that of all VMs, of the system and of what idled is the node's, to the microjoule
 scrape
