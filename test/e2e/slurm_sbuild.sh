@@ -16,15 +16,18 @@ suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 clean=$SCRATCH/clean.tar
 mmdebstrap --quiet --variant=buildd "$suite" "$clean" "$mirror" >"$SCRATCH/log" 2>&1 || skip_all "mmdebstrap: $(grep -m1 '^E:' "$SCRATCH/log")"
 
-# Ids of its own for this user, in a mount namespace: nothing of the machine changes
-user=daemon
-mkdir "$SCRATCH/home" "$SCRATCH/tmp"
+# A user with ids of its own, in a mount namespace: nothing of the machine changes. Not one that Debian has: sbuild
+# makes it in the root, too
+mkdir "$SCRATCH/home" "$SCRATCH/tmp" "$SCRATCH/etc"
+chmod 1777 "$SCRATCH/tmp" # the owner of what is in it is root of a user namespace
 printf '$unshare_tmpdir_template = "%s/tmp/tmp.sbuild.XXXXXXXXXX";\n1;\n' "$SCRATCH" >"$SCRATCH/home/.sbuildrc"
-chown -R $user: "$SCRATCH/home" "$SCRATCH/tmp"
-echo "$user:2000000:65536" >"$SCRATCH/subids"
+{ cat /etc/passwd; echo "builder:x:64999:64999::$SCRATCH/home:/bin/sh"; } >"$SCRATCH/etc/passwd"
+{ cat /etc/group; echo "builder:x:64999:"; } >"$SCRATCH/etc/group"
+tee "$SCRATCH/etc/subuid" "$SCRATCH/etc/subgid" <<<builder:2000000:65536 >/dev/null
+chown 64999:64999 "$SCRATCH/home"
 as_user() {
-	unshare -m --propagation private sh -c 'ids=$1 user=$2; shift 2; mount --bind "$ids" /etc/subuid && mount --bind "$ids" /etc/subgid &&
-		exec setpriv --reuid "$user" --regid "$user" --init-groups "$@"' sh "$SCRATCH/subids" $user \
+	unshare -m --propagation private sh -c 'etc=$1; shift; for f in passwd group subuid subgid; do mount --bind "$etc/$f" "/etc/$f" || exit; done
+		exec setpriv --reuid 64999 --regid 64999 --clear-groups "$@"' sh "$SCRATCH/etc" \
 		env -i HOME="$SCRATCH/home" TMPDIR="$SCRATCH/tmp" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 		GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' DEBEMAIL=test@test.invalid "$@" </dev/null
 }
