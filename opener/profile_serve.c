@@ -124,7 +124,8 @@ int profile_serve(const struct profile_service *service)
 		.service = service,
 		.worker = {.procfd = service->procfd,
 			   .any_process = service->any_process,
-			   .fd = -1},
+			   .fd = -1,
+			   .time = {.burst_ns = WORKERS_BURST_NS}},
 	};
 	struct profile_request r;
 	int fds[FD_PASS_MAX], rc = 0;

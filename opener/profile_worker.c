@@ -153,36 +153,6 @@ static int find_place(struct profile_worker *w, const struct worker_owner *o)
 									    : -EBUSY;
 }
 
-/* Where a user's time is charged; a new one's in place of whoever owes least */
-static struct worker_share *find_share(struct profile_worker *w, uint32_t uid)
-{
-	struct worker_share *least = &w->shares[0];
-
-	for (unsigned i = 0; i < WORKERS_SHARES; i++) {
-		struct worker_share *s = &w->shares[i];
-		if (s->uid == uid && s->until_ns)
-			return s;
-		if (s->until_ns < least->until_ns)
-			least = s;
-	}
-	*least = (struct worker_share){.uid = uid};
-	return least;
-}
-
-static void charge_time(struct profile_worker *w, uint32_t uid, uint64_t begin_ns)
-{
-	struct worker_share *s = find_share(w, uid);
-
-	if (s->until_ns < begin_ns)
-		s->until_ns = begin_ns;
-	s->until_ns += (clock_boottime_ns() - begin_ns) * WORKERS_SHARE;
-}
-
-static bool has_had_share(struct profile_worker *w, uint32_t uid, uint64_t now_ns)
-{
-	return find_share(w, uid)->until_ns > now_ns + WORKERS_BURST_NS;
-}
-
 static void give_worker_up(struct profile_worker *w, const struct worker_owner *o)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -247,7 +217,9 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 	struct worker_owner owner;
 
 	find_owner(w, r->pid, &owner);
-	int rc = has_had_share(w, owner.uid, begin_ns) ? -EBUSY : find_place(w, &owner);
+	int rc = time_share_is_over(&w->time, owner.uid, begin_ns)
+			 ? -EBUSY
+			 : find_place(w, &owner);
 	*ret_fd = -1;
 	if (rc >= 0 && w->fd < 0)
 		rc = start_file_worker(w);
@@ -256,7 +228,7 @@ void profile_worker_ask(struct profile_worker *w, const struct profile_request *
 	if (w->fd >= 0 && rc < 0 && rc != -EBUSY)
 		give_worker_up(w, &owner);
 	if (rc != -EBUSY && r->kind != PROFILE_REQUEST_DRM)
-		charge_time(w, owner.uid, begin_ns);
+		time_share_charge(&w->time, owner.uid, begin_ns, clock_boottime_ns());
 	if (rc >= 0)
 		return;
 	a->rc = rc;

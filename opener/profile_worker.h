@@ -7,6 +7,7 @@
 
 #include "lib/records/profile_request.h"
 #include "lib/records/record.h"
+#include "lib/time_share.h"
 
 /* A process that opens what belongs to users: each of its calls may wait for ever for a
  * file server, so it has a deadline and is left behind. A user, by whatever uids and
@@ -15,12 +16,9 @@
  * their names. */
 #define WORKERS_STUCK_MAX 16u
 #define WORKERS_STUCK_EACH 2u
-/* Requests are done one after the other, so a file server that answers late takes time
- * from others: in the long run no user gets more than one part in WORKERS_SHARE of it,
- * after WORKERS_BURST_NS. Not of requests of DRM: ceemsd shares its own rounds out. */
-#define WORKERS_SHARE 2u
+/* Of requests but those of DRM, of which ceemsd shares its own rounds out: a file
+ * server may answer late. */
 #define WORKERS_BURST_NS UINT64_C(5000000000)
-#define WORKERS_SHARES 64u /* users remembered: those who took most */
 
 struct worker_owner {
 	uint32_t uid;                 /* as struct profile_reply has it */
@@ -37,11 +35,7 @@ struct profile_worker {
 		pid_t pid; /* 0: none */
 		struct worker_owner owner;
 	} stuck[WORKERS_STUCK_MAX];
-	/* until when a user has had his share of the time, by CLOCK_BOOTTIME */
-	struct worker_share {
-		uint32_t uid;
-		uint64_t until_ns;
-	} shares[WORKERS_SHARES];
+	struct time_share time; /* with WORKERS_BURST_NS */
 };
 
 /* -EBUSY: too many of the user's files, of the unit's or of all do not open, or his

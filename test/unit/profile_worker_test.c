@@ -93,7 +93,8 @@ static int open_worker(void **state)
 	scratch_make(proc);
 	(void)snprintf(mounted, sizeof(mounted), "%s/mount", proc);
 	scratch_mkdir(proc, "mount");
-	worker = (struct profile_worker){.fd = -1, .any_process = true};
+	worker = (struct profile_worker){
+		.fd = -1, .any_process = true, .time = {.burst_ns = WORKERS_BURST_NS}};
 	worker.procfd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (geteuid() != 0 || !start_server())
 		return 0;
