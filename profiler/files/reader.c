@@ -12,12 +12,14 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
+#include "lib/time_share.h"
 #include "profiler/files/file_reader.h"
 #include "profiler/files/fork_server.h"
 
 #define DEADLINE_MS 2000u
 #define MEANWHILE_MS 20
 #define PENALTY_S_MAX 3600u
+#define BURST_NS (30 * NSEC_PER_SEC) /* of one user's files: lib/time_share.h */
 /* A child is replaced before its limit of CPU time ends it (file_reader.c). */
 #define RETIRE_NS (3 * NSEC_PER_SEC)
 
@@ -42,6 +44,7 @@ struct reader {
 	struct reader_setup setup;
 	struct reader_child files[FILE_READERS];
 	struct file_owner owners[OWNERS_MAX];
+	struct time_share time; /* each is read while all others wait */
 	struct reader_counts counts;
 	uint64_t asked;
 	void (*meanwhile)(void *arg); /* NULL: nothing */
@@ -50,8 +53,18 @@ struct reader {
 
 /* ---- owners ---------------------------------------------------------------------- */
 
+static bool has_had_time(struct reader *r, uint32_t uid)
+{
+	bool is = time_share_is_over(&r->time, uid, clock_boottime_ns());
+
+	r->counts.refused += is;
+	return is;
+}
+
 static bool must_wait(struct reader *r, uint32_t uid)
 {
+	if (has_had_time(r, uid))
+		return true;
 	for (int i = 0; i < OWNERS_MAX; i++) {
 		const struct file_owner *o = &r->owners[i];
 		if (o->uid == uid && o->until_ns > clock_boottime_ns()) {
@@ -220,7 +233,7 @@ static int receive_rows(const struct reader *r, struct reader_child *c, uint32_t
 	return 0;
 }
 
-int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
+static int read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 		      struct unwind_row *rows, struct reader_table *ret)
 {
 	const struct reader_request q = {.ask = READER_TABLE,
@@ -228,8 +241,6 @@ int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 	struct reader_child *c = NULL;
 	uint64_t end = end_of_request();
 
-	if (must_wait(r, uid))
-		return -EBUSY;
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
@@ -242,6 +253,18 @@ int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 	if (n < 0)
 		return lose_child(r, c, uid, (int)n);
 	return ret->status < 0 ? ret->status : 0;
+}
+
+int reader_read_table(struct reader *r, int fd, uint32_t uid, size_t most,
+		      struct unwind_row *rows, struct reader_table *ret)
+{
+	uint64_t begin_ns = clock_boottime_ns();
+
+	if (must_wait(r, uid))
+		return -EBUSY;
+	int rc = read_table(r, fd, uid, most, rows, ret);
+	time_share_charge(&r->time, uid, begin_ns, clock_boottime_ns());
+	return rc;
 }
 
 static bool names_good(const struct reader_names *a, size_t len)
@@ -257,14 +280,13 @@ static bool names_good(const struct reader_names *a, size_t len)
 	return ends == a->count && (!a->len || a->text[a->len - 1] == '\0');
 }
 
-static int ask_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask,
-		     uint64_t address, struct reader_names *ret)
+static int await_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask,
+		       uint64_t address, struct reader_names *ret)
 {
 	const struct reader_request q = {.ask = ask, .address = address};
 	uint64_t begin = clock_boottime_ns();
 	struct reader_child *c = NULL;
 
-	ret->count = 0;
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
@@ -279,6 +301,19 @@ static int ask_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask
 	if (c->busy_ns > RETIRE_NS)
 		drop_child(r, c);
 	return 0;
+}
+
+static int ask_names(struct reader *r, int fd, uint32_t uid, enum reader_ask ask,
+		     uint64_t address, struct reader_names *ret)
+{
+	uint64_t begin_ns = clock_boottime_ns();
+
+	ret->count = 0;
+	if (has_had_time(r, uid))
+		return -EAGAIN;
+	int rc = await_names(r, fd, uid, ask, address, ret);
+	time_share_charge(&r->time, uid, begin_ns, clock_boottime_ns());
+	return rc;
 }
 
 int reader_read_names(struct reader *r, int fd, uint32_t uid, uint64_t address,
@@ -300,14 +335,12 @@ static bool is_debug_good(const struct reader_debug *a)
 		a->id.len <= BUILD_ID_MAX);
 }
 
-int reader_read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debug *ret)
+static int read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debug *ret)
 {
 	const struct reader_request q = {.ask = READER_DEBUG};
 	struct reader_debug a;
 	struct reader_child *c = NULL;
 
-	if (must_wait(r, uid))
-		return -EBUSY;
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
@@ -318,6 +351,17 @@ int reader_read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debu
 		return lose_child(r, c, uid, (int)n);
 	*ret = a;
 	return 0;
+}
+
+int reader_read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debug *ret)
+{
+	uint64_t begin_ns = clock_boottime_ns();
+
+	if (must_wait(r, uid))
+		return -EBUSY;
+	int rc = read_debug(r, fd, uid, ret);
+	time_share_charge(&r->time, uid, begin_ns, clock_boottime_ns());
+	return rc;
 }
 
 int reader_read_jit_name(struct reader *r, int fd, uint32_t uid, uint64_t address,
@@ -339,6 +383,7 @@ int reader_start(const char *debug_folder, struct reader **ret, struct err *err)
 
 	if (!r)
 		return err_set(err, -ENOMEM, "out of memory");
+	r->time.burst_ns = BURST_NS;
 	int rc = privileges_choose("", true, &r->setup.user, err);
 	int n = snprintf(r->setup.debug_folder, sizeof(r->setup.debug_folder), "%s",
 			 debug_folder);

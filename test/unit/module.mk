@@ -751,6 +751,7 @@ stack_parts_test_LIBS := libprofiler libbase
 stack_parts_test_PKGS := $(libprofiler_PKGS)
 stack_parts_test_LDLIBS := $(libprofiler_NEEDS)
 reader_test_LIBS := libprofiler libbase
+reader_test_LDFLAGS := -Wl,--wrap=clock_gettime
 reader_test_PKGS := $(libprofiler_USES)
 reader_test_LDLIBS := $(libprofiler_NEEDS)
 reader_files_test_LIBS := libprofiler libbase

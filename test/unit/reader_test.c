@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/fs.h"
 #include "test/unit/readers.h"
 #include "test/unit/unit.h"
@@ -22,6 +23,18 @@
 enum { ALICE = 1001, BOB };
 
 static struct unwind_row rows[ROWS];
+static uint64_t step_ns, late_ns; /* that the clock goes ahead at each look */
+
+int __real_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ret)
+{
+	int rc = __real_clock_gettime(id, ret);
+
+	late_ns += step_ns;
+	ret->tv_sec += (time_t)(late_ns / NSEC_PER_SEC);
+	return rc;
+}
 
 /* Where a function of this program is in its file */
 static uint64_t address_here(void (*function)(void))
@@ -81,6 +94,31 @@ static void a_program_has_segments_rows_and_names(void **state)
 		assert_true(rows[i].pc > rows[i - 1].pc);
 	expect_names(r, ALICE);
 	assert_int_equal(reader_get_counts(r).died, 0);
+	reader_end(r);
+}
+
+static void a_user_whose_files_take_long_leaves_time_for_others(void **state)
+{
+	struct reader *r = start_reader();
+	auto_close int fd = open_self();
+	struct reader_table table;
+	struct reader_names names;
+	int rc = 0;
+
+	(void)state;
+	step_ns = NSEC_PER_SEC / 4;
+	for (int i = 0; rc == 0 && i < 1000; i++)
+		rc = reader_read_names(r, fd, ALICE, address_here(reader_test_marker),
+				       &names);
+	step_ns = 0;
+	assert_int_equal(rc, -EAGAIN);
+	assert_int_equal(reader_read_table(r, fd, ALICE, ROWS, rows, &table), -EBUSY);
+	assert_int_equal(reader_read_jit_name(r, fd, ALICE, 1, &names), -EBUSY);
+	expect_names(r, BOB);
+	assert_int_equal(reader_read_table(r, fd, BOB, ROWS, rows, &table), 0);
+	late_ns += 120 * NSEC_PER_SEC;
+	expect_names(r, ALICE);
+	late_ns = 0;
 	reader_end(r);
 }
 
@@ -210,6 +248,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_has_segments_rows_and_names),
+		cmocka_unit_test(a_user_whose_files_take_long_leaves_time_for_others),
 		cmocka_unit_test(no_elf_file_is_refused),
 		cmocka_unit_test(more_rows_than_there_is_room_are_none),
 		cmocka_unit_test(a_child_that_died_costs_its_file_alone),
