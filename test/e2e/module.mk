@@ -218,6 +218,7 @@ CHECKS_MORE += test/e2e/demo_k8s.sh
 CHECKS_LONG += test/e2e/k8s_pods_api.sh test/e2e/vm_kubelet.sh
 CHECKS += test/e2e/k8s_claims.sh
 CHECKS += test/e2e/k8s_cpus.sh
+CHECKS += test/e2e/k8s_cpus_chain.sh
 CHECKS += test/e2e/k8s_pages.sh
 CHECKS_MORE += test/e2e/k8s_admission.sh
 CHECKS_MORE += test/e2e/k8s_controllers.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Stand-ins for what a test of ceems-k8s cannot have of the real thing, or not often enough:
 #   k8s_node.py api PORT DIR      an API server that answers as DIR/mode says: ok, 500, 429, 403, 410, hang, garbage, cut, long;
-#                                 its pods are the lines of DIR/pods (UID NAMESPACE NAME, and how many containers, if any); DIR/asked has a line per request
+#                                 its pods are the lines of DIR/pods (UID NAMESPACE NAME, and how many containers, if any, and what the first requests, if not 250m); DIR/asked has a line per request
 #   k8s_node.py hang SOCKET       a socket that takes connections and never answers
 #   k8s_node.py garbage SOCKET    one that answers what is not HTTP/2
 #   k8s_node.py list PORT N       an API server for an aggregator: N pods in pages that are made beforehand, their namespaces, and
@@ -13,10 +13,10 @@ import http.server, json, os, socket, socketserver, sys, time, urllib.parse
 
 
 def pod(line):
-    uid, space, name, count = (line + " 0").split()[:4]
+    uid, space, name, count, cpu = (line.split() + ["0", "250m"][max(0, len(line.split()) - 3):])[:5]
     return {"metadata": {"uid": uid, "namespace": space, "name": name, "resourceVersion": "7", "labels": {"pad": "x" * 60},
                          "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {"f:conditions": "y" * 4000}}}]},
-            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}}]},
+            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}]},
             "status": {"phase": "Running", "containerStatuses": [{"name": "c%d" % k, "containerID": "containerd://%064x" % k,
                        "state": {"running": {"startedAt": "2026-01-01T00:00:01Z"}}} for k in range(int(count))]}}
 
