@@ -42,6 +42,8 @@ static const struct conf_opt config_rows[] = {
 	ROW("reports.interval", CONF_DURATION, reports_interval_ms, "5m", ""),
 	ROW("collector.perf", CONF_BOOL, perf, "false", ""),
 	ROW("collector.ebpf", CONF_BOOL, ebpf, "false", ""),
+	ROW("collector.libvirt", CONF_BOOL, libvirt, "false", ""),
+	ROW("collector.k8s", CONF_BOOL, k8s, "false", ""),
 	SHIP_OPTION_ROWS,
 };
 #undef options

@@ -21,7 +21,7 @@ struct doctor_paths {
 struct doctor_config {
 	char *config_file, *reports_spool;
 	bool reports;
-	bool perf, ebpf;
+	bool perf, ebpf, libvirt, k8s;
 	uint64_t reports_interval_ms;
 	SHIP_OPTION_MEMBERS;
 };

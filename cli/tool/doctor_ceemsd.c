@@ -24,6 +24,11 @@ enum child { CHILD_OPENER, CHILD_COURIER, CHILD_GPU, CHILDREN };
 static const char *const child_names[CHILDREN] = {"ceems-opener", "ceems-courier",
 						  "ceems-gpu"};
 
+/* Services of their own that write the ring, as Slurm's plugins do. */
+enum adapter { ADAPTER_LIBVIRT, ADAPTER_K8S, ADAPTERS };
+
+static const char *const adapter_names[ADAPTERS] = {"ceems-libvirt", "ceems-k8s"};
+
 struct processes {
 	struct stat ring;
 	bool has_ring;
@@ -32,6 +37,7 @@ struct processes {
 	size_t others; /* processes of that name that have not */
 	uint32_t parent[CHILDREN][CEEMSD_MAX]; /* of each child that was found */
 	size_t children[CHILDREN];
+	bool adapters[ADAPTERS];
 };
 
 /* Name and parent, from /proc/PID/stat: "PID (NAME) STATE PPID ...". One that has ended
@@ -89,6 +95,8 @@ static void note_process(struct processes *p, int procfd, uint32_t pid,
 	for (int c = 0; c < CHILDREN; c++)
 		if (strcmp(name, child_names[c]) == 0 && p->children[c] < CEEMSD_MAX)
 			p->parent[c][p->children[c]++] = parent;
+	for (int a = 0; a < ADAPTERS; a++)
+		p->adapters[a] |= strcmp(name, adapter_names[a]) == 0;
 }
 
 static int find_processes(const struct doctor_paths *paths, struct processes *ret)
@@ -130,12 +138,29 @@ static void check_child(const struct processes *p, enum child c, uint32_t ceemsd
 			child_names[c], consequence);
 }
 
+static void check_adapter(const struct processes *p, enum adapter a, bool wanted,
+			  const char *units, struct findings *f)
+{
+	char todo[64];
+
+	(void)snprintf(todo, sizeof(todo), "systemctl enable --now %s",
+		       adapter_names[a]);
+	if (wanted && p->adapters[a])
+		finding(f, LEVEL_OK, NULL, "%s is running", adapter_names[a]);
+	else if (wanted)
+		finding(f, LEVEL_FAIL, todo, "%s is not running: ceemsd hears of no %s",
+			adapter_names[a], units);
+}
+
 static void check_processes(const struct doctor_paths *paths,
 			    const struct doctor_config *config, struct findings *f)
 {
 	struct processes p;
+	int rc = find_processes(paths, &p);
 
-	if (find_processes(paths, &p) < 0 || p.count == 0) {
+	check_adapter(&p, ADAPTER_LIBVIRT, config->libvirt, "virtual machines", f);
+	check_adapter(&p, ADAPTER_K8S, config->k8s, "pods", f);
+	if (rc < 0 || p.count == 0) {
 		finding(f, LEVEL_FAIL,
 			p.others ? "run this as root; or name its run directory by "
 				   "--path.rundir"

@@ -36,6 +36,10 @@ is "a kernel that is locked down for confidentiality" "$(said 'locked down for c
 is "both controllers" "$(said 'controller')" ""
 "$tool" doctor --path.procfs=/none --path.cgroupfs=/none --path.rundir=/none >out
 is "paths that are not there" "$? $(grep -c '^fail: /none: ' out)" "2 1"
+printf 'collector: {libvirt: true, k8s: true}\n' >guests.yaml
+mkdir proc/7 && echo '7 (ceems-k8s) S 1 7' >proc/7/stat
+"$tool" doctor --json --path.procfs=proc --path.rundir=run0 --config.file=guests.yaml >out
+is "a host of virtual machines of which nobody tells, and of pods of which somebody does" "$(said 'ceems-(libvirt is not|k8s is) running')" $'ceemsd fail\nceemsd ok'
 "$tool" doctor --jsn 2>err
 is "an unknown option" "$? $(grep -c 'unknown option: --jsn' err)" "3 1"
 
