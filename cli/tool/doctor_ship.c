@@ -150,6 +150,19 @@ static void check_offset(struct http_client *client, const char *url, time_t bef
 		finding(f, LEVEL_OK, NULL, "%s: its clock agrees with ours", url);
 }
 
+static const char *advise_unreached(int rc)
+{
+	switch (rc) {
+	case -EHOSTUNREACH:
+		return "correct aggregator.url, or what resolves names here";
+	case -EKEYREJECTED:
+		return "does it serve TLS, with a certificate of this name that "
+		       "aggregator.ca-file verifies?";
+	default:
+		return "is it running, and is this its address?";
+	}
+}
+
 static void check_aggregator(const struct doctor_config *config, const char *url,
 			     struct findings *f)
 {
@@ -173,8 +186,7 @@ static void check_aggregator(const struct doctor_config *config, const char *url
 		rc = http_client_do(client, &(struct http_request){.url = health},
 				    &answer, &err);
 	if (rc < 0)
-		finding(f, LEVEL_FAIL, "is it running, and is this its address?", "%s",
-			err.text);
+		finding(f, LEVEL_FAIL, advise_unreached(rc), "%s", err.text);
 	else if (answer.status != 200)
 		finding(f, LEVEL_FAIL, "look at its log",
 			"%s: it answers with status %u", health, answer.status);

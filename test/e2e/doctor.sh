@@ -129,6 +129,11 @@ is "a certificate that ends tomorrow" "$(said 'our certificate: .*node.pem is va
 sed -i "s,none.pem,ca.pem,; s,node.pem,old.pem," ceemsd.yaml
 doctor
 is "one that has expired" "$(said 'our certificate: .*old.pem has expired')" "records fail"
+advice() { jq -r --arg w "$1" '.findings[] | select(.level == "fail" and (.what | test($w))) | .todo' out; }
+sed "s#url: .*#url: [\"${host/http/https}\", \"http://ceems.invalid:9020\"]#" good.yaml >ceemsd.yaml
+doctor
+like "an aggregator whose certificate is refused" "$(advice 'GET https://127')" 'aggregator.ca-file verifies'
+like "one whose name nobody knows" "$(advice 'GET http://ceems.invalid')" 'aggregator.url, or what resolves names'
 cp good.yaml ceemsd.yaml
 chmod g+w ceemsd.yaml && mkdir ceemsd.d && chmod 777 ceemsd.d
 doctor
