@@ -50,7 +50,7 @@ one() { # version [slurm.conf line]
 	out=$(script -qec "srun $bare_report --pty true" /dev/null </dev/null | tr -d '\r')
 	like "$v: --pty" "$out" 'ceems: job [0-9]+, step 0'$'\n''  time '
 	sbatch -W $bare_report -o "$JOBS/batch.out" --wrap 'echo first; srun true; echo last' >/dev/null
-	like "$v: a batch script and its step" "$(grep -v '^  ' "$JOBS/batch.out" | tr '\n' '|')" \
+	like "$v: a batch script and its step" "$(grep -v '^  \|^srun: warning: ' "$JOBS/batch.out" | tr '\n' '|')" \
 		'^first\|ceems: job [0-9]+, step 0\|last\|ceems: job [0-9]+, step batch\|$'
 	srun $bare_report -e "$JOBS/err.txt" true 2>"$err"
 	is "$v: srun -e" "$(reports "$JOBS/err.txt") $(wc -c <"$err")" "1 0"

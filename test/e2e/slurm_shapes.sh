@@ -60,7 +60,7 @@ low=$(batch -J low -p low -n"$all" --wrap "$burn 400")
 wait_for 20 in_state "$low" RUNNING
 batch -J high -p high -n"$all" --wrap "$burn 1500" >/dev/null
 ok "a job of a higher tier suspends another" wait_for 20 in_state "$low" SUSPENDED
-again=$(batch -J again -p again -n"$all" --requeue --wrap "$burn 200; touch $JOBS/\$SLURM_JOB_ID.\${SLURM_RESTART_COUNT:-0}; [ \"\$SLURM_RESTART_COUNT\" ] || sleep 100")
+again=$(batch -J again -p again -n"$all" --requeue --wrap "$burn 200; touch $JOBS/\$SLURM_JOB_ID.\${SLURM_RESTART_COUNT:-0}; [ \"\${SLURM_RESTART_COUNT:-0}\" != 0 ] || sleep 100")
 wait_for 20 test -e "$JOBS/$again.0"
 urgent=$(batch -J urgent -p urgent -n"$all" --wrap "$burn 100")
 ok "another is requeued for it" wait_for 60 in_state "$urgent" COMPLETED
