@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests that have data in a server of time series behind ceems_lb: which one is
-# ENGINE (prometheus; victoria-metrics, vmselect for its cluster, thanos, cortex), as a program of that name in PATH. All but
+# ENGINE (prometheus, prometheus3; victoria-metrics, vmselect for its cluster, thanos, cortex), as a program of that name in PATH. All but
 # Prometheus are asked below a path or as a tenant, as sites have them.
 ENGINE=${ENGINE:-prometheus}
 need_engine() {
@@ -13,7 +13,7 @@ engine_up() { curl -sf -o /dev/null "http://127.0.0.1:$engine_port/$1"; }
 engine_begin() {
 	engine_port=$(free_port) engine_path='' engine_tenant=''
 	case $ENGINE in
-	prometheus) prometheus_begin "$1" '' ;;
+	prometheus*) prometheus_begin "$1" '' "$ENGINE" ;;
 	victoria-metrics) engine_path=/select/0/prometheus && victoria_begin "$1" ;; # as its cluster's
 	vmselect) engine_path=/select/7/prometheus && victoria_cluster_begin "$1" ;; # 7: the tenant
 	thanos) engine_tenant=THANOS-TENANT && thanos_begin "$1" ;;
@@ -21,10 +21,10 @@ engine_begin() {
 	esac || return 1
 	engine_web="url: \"http://127.0.0.1:$engine_port$engine_path\"${engine_tenant:+, http_headers: {$engine_tenant: {values: [site]\}\}}"
 }
-prometheus_begin() { # FILE LABELS
+prometheus_begin() { # FILE LABELS [PROGRAM]
 	promtool tsdb create-blocks-from openmetrics "$1" tsdb >/dev/null 2>&1 || return 1
 	echo "global: {external_labels: {$2}}" >prometheus.yml
-	prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
+	"${3:-prometheus}" --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
 		--web.listen-address="127.0.0.1:$engine_port" >prom.log 2>&1 </dev/null &
 	started $!
 	wait_for 20 engine_up -/ready

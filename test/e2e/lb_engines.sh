@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Who may read what (lb_owned.sh, as it is) with other servers than Prometheus behind ceems_lb: VictoriaMetrics below a path,
+# Who may read what (lb_owned.sh, as it is) with other servers than Debian's Prometheus behind ceems_lb: Prometheus 3, VictoriaMetrics below a path,
 # Thanos and Cortex as a tenant, built here from their Go modules; VictoriaMetrics' cluster, which has none, if vmselect, vminsert
 # and vmstorage are in PATH. MetricsQL is refused, or proved by name like PromQL.
 # timeout 3600
 . "$(dirname "$0")/../tap.sh"
-for engine in victoria-metrics thanos cortex vmselect; do
+for engine in prometheus3 victoria-metrics thanos cortex vmselect; do
 	if [ $engine = vmselect ]; then
 		command -v vmselect vminsert vmstorage >"$SCRATCH/said" || { skip "$engine" "VictoriaMetrics' cluster is not in PATH"; continue; }
 		dir=$(dirname "$(command -v vmselect)")
