@@ -122,6 +122,10 @@ group_us() { # of the container with this id
 id=$("$rig" api $rig_pid GET /api/v1/namespaces/team/pods/web-0 | jq -r '.status.containerStatuses[0].containerID | sub(".*//"; "")')
 as_its_group() { scrape && [ "$(step_us "$web" c1)" -gt 0 ] && [ "$(step_us "$web" c1)" = "$(group_us "$id")" ]; }
 ok "their CPU time is that of their control group, to the microsecond" wait_for 20 as_its_group || echo "# $(step_us "$web" c1) of $(group_us "$id") of $id"
+# ---- resized in place
+"$rig" api $rig_pid GET /api/v1/namespaces/team/pods/web-0 | jq '.spec.containers[0].resources.requests.cpu = "500m"' >resize.json
+"$rig" api $rig_pid PUT /api/v1/namespaces/team/pods/web-0/resize resize.json >resized.json
+ok "a pod that is resized in place has what it requests then" wait_for 120 shows ceems_compute_unit_cpus "$web" 0.55 || jq -c '.message, .status.conditions' resized.json | sed 's/^/# /'
 # one whose user says that it is a static pod, a job of Slurm's and root's
 scrape
 before=$(cpu_us "$hash")
@@ -257,6 +261,14 @@ if [ ! -s why ]; then
 	ok "a pod's final report reaches the aggregator" wait_for 120 chain_has "$short" || tail -n 3 courier.log agg.log | sed 's/^/# /'
 	is "its record has the CPU time of its group" "$(chain_cpu_us "$short")" "$(cut -d' ' -f1 "last.$short")"
 	is "and its energy" "$(sql "SELECT sum(host_uj) > 0 FROM unit_node WHERE uuid = '$short'")" t
+	rolled_up() { [ "$(sql "SELECT (SELECT count(*) FROM dirty) + (SELECT count(*) FROM unit WHERE as_of IS NULL)")" = 0 ]; }
+	ok "that of a pod whose energy was settled later, too" wait_for 120 chain_has "$web"
+	ok "sums are there" wait_for 60 rolled_up
+	is "a pod that requests 100m has a tenth of a CPU" "$("$BUILD/cacct" -a -n -P -o JobIDRaw,CPUs | grep "^$short|")" "$short|0.1"
+	is "its CPU time and efficiency are of that" "$(sql "SELECT abs(cpu_alloc_ms - node_ms * 0.1) < 1 FROM unit WHERE uuid = '$short'") $(sql "SELECT (cpu_user_ns + cpu_system_ns) / 10000 / cpu_alloc_ms FROM unit WHERE uuid = '$short'" |
+		awk -v e="$("$BUILD/cacct" -a -n -P -o JobIDRaw,CPUEff | sed -n "s/^$short|\(.*\)%$/\1/p")" '{ print (e > 0 && e - $1 < 0.1 && $1 - e < 0.1) }')" "t 1"
+	is "one that was resized has each size for its time" "$(sql "SELECT n.millicpus, n.earlier_millicpus, abs(u.cpu_alloc_ms - 0.3 * extract(epoch FROM n.earlier_until[1] - n.started) * 1000
+		- 0.55 * extract(epoch FROM n.ended - n.earlier_until[1]) * 1000) <= 2 FROM unit_node n JOIN unit u ON u.id = n.unit WHERE n.uuid = '$web'")" "550|{300}|t"
 	is "a pod is one unit of the manager k8s, of no user" "$(sql "SELECT count(*), bool_and(uid IS NULL), (SELECT min(manager) FROM cluster) FROM unit_node WHERE uuid = '$short'")" "1|t|k8s"
 	is "containers are steps of its record, by their names" "$(sql "SELECT string_agg(s.command || ' ' || s.exit_status, ', ' ORDER BY s.command, s.exit_status)
 		FROM unit_step s JOIN unit_node n ON n.instance = s.instance WHERE n.uuid = '$parts' AND s.command IS NOT NULL")" "0 0, batch 0, batch $((7 << 8)), extern $((137 << 8))"
