@@ -59,5 +59,13 @@ as_user packaging/deb/build --sbuild="$clean" 0.1.0~test "$SCRATCH/home/all" >"$
 built "sbuild makes all packages with what their source package says that it needs" $?
 packaging/deb/build 0.1.0~test "$SCRATCH/all" >"$SCRATCH/log" 2>&1
 built "and this host makes them" $?
-is "all of them are the same bytes: $(count "$SCRATCH/all") packages" "$(differ "$SCRATCH/all" "$SCRATCH/home/all")" ""
+# A host that lags behind the mirror has other headers: what Debian writes into .buildinfo must be equal
+installed() { sed -n 's/^ \([^ ]*\) (= \(.*\)),*$/\1 \2/p' "$1"/*.buildinfo | sort; }
+other=$(join <(installed "$SCRATCH/all") <(installed "$SCRATCH/home/all") | awk '$1 ~ /-dev$/ && $2 != $3 { print $1 }' | xargs)
+what="all of them are the same bytes: $(count "$SCRATCH/all") packages"
+if [ -n "$other" ]; then
+	skip "$what" "this host has other versions than the mirror: $other"
+else
+	is "$what" "$(differ "$SCRATCH/all" "$SCRATCH/home/all")" ""
+fi
 tap_done
