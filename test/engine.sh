@@ -9,7 +9,7 @@ need_engine() {
 }
 engine_up() { curl -sf -o /dev/null "http://127.0.0.1:$engine_port/$1"; }
 # engine_begin FILE: a server with the samples of a file in OpenMetrics' format, which ceems_lb reaches by `web: {$engine_web}`;
-# false: it does not start
+# false: it does not start. Prometheus also scrapes what $engine_scrape, lines of its configuration, says.
 engine_begin() {
 	engine_port=$(free_port) engine_path='' engine_tenant=''
 	case $ENGINE in
@@ -23,7 +23,7 @@ engine_begin() {
 }
 prometheus_begin() { # FILE LABELS [PROGRAM]
 	promtool tsdb create-blocks-from openmetrics "$1" tsdb >/dev/null 2>&1 || return 1
-	echo "global: {external_labels: {$2}}" >prometheus.yml
+	printf 'global: {external_labels: {%s}}\n%s\n' "$2" "${engine_scrape:-}" >prometheus.yml
 	"${3:-prometheus}" --config.file=prometheus.yml --storage.tsdb.path=tsdb --log.level=error --storage.tsdb.retention.time=10y \
 		--web.listen-address="127.0.0.1:$engine_port" >prom.log 2>&1 </dev/null &
 	started $!

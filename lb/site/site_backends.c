@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lb/site/site_impl.h"
+#include "lib/buf.h"
 #include "lib/rfc3339.h"
 
 #define SERVER struct server_draft
@@ -14,22 +15,29 @@
 
 /* ---- access ---------------------------------------------------------------------- */
 
-/* A Prometheus name; a metric may end with "*". */
-static bool is_name(const char *s, bool metric)
-{
-	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			     "0123456789_:");
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-	if (!metric)
-		return n && !s[n] && !strchr(s, ':') && !(s[0] >= '0' && s[0] <= '9');
-	if (s[n] == '*')
-		n++;
-	return n && !s[n];
+static bool is_label(const char *s)
+{
+	size_t n = strspn(s, NAME_CHARS);
+
+	return n && !s[n] && !(s[0] >= '0' && s[0] <= '9');
+}
+
+/* Any name that Prometheus 3 takes; a prefix has plain letters, since "node_.*" would
+ * be a mistake. */
+static bool is_metric(const char *s)
+{
+	size_t n = strspn(s, NAME_CHARS ":");
+
+	if (strchr(s, '*'))
+		return n && strcmp(s + n, "*") == 0;
+	return *s && utf8_is_text(s, strlen(s));
 }
 
 int site_check_label(struct yaml_reader *r, const char *key, yaml_node_t *v, void *at)
 {
-	return is_name(*(const char **)at, false)
+	return is_label(*(const char **)at)
 		       ? 0
 		       : yaml_walk_fail(
 				 &r->w, v, key,
@@ -46,7 +54,7 @@ int site_check_label_or_none(struct yaml_reader *r, const char *key, yaml_node_t
 static int check_metric(struct yaml_reader *r, const char *key, yaml_node_t *v,
 			void *at)
 {
-	return is_name(*(const char **)at, true)
+	return is_metric(*(const char **)at)
 		       ? 0
 		       : yaml_walk_fail(&r->w, v, key,
 					"not the name of a metric, or a prefix with * "

@@ -192,6 +192,7 @@ CHECKS_MORE += test/e2e/aggregator_replica.sh
 CHECKS_MORE += test/e2e/slurm_stepmgr.sh
 CHECKS += test/e2e/logins.sh
 CHECKS_LONG += test/e2e/lb_engines.sh
+CHECKS_LONG += test/e2e/lb_prometheus3.sh
 CHECKS += test/e2e/migrate.sh
 CHECKS_LONG += test/e2e/upgrade.sh
 CHECKS += test/e2e/migrate_config.sh

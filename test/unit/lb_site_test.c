@@ -537,6 +537,7 @@ static void what_is_wrong_is_named_with_its_line(void **state)
 	refused(ONE "http://h}\n  families: [{metric: x, label: y, public: true}]\n",
 		"public: true");
 	refused(ONE "http://h}\n  families: [{metric: \"a*b\", label: y}]\n", "prefix");
+	refused(ONE "http://h}\n  families: [{metric: \"a.*\", label: y}]\n", "prefix");
 	refused(ONE "http://h}\n  limits: {owned: 1ms}\n", "must be from");
 	refused(ONE "http://h}\n  roles: {admins: [\"a b\"]}\n", "not a login");
 	refused(ONE "http://h}\n  audit: {query_text: true}\n", "needs decisions");
