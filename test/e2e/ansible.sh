@@ -6,6 +6,7 @@
 # timeout 2400
 # alone
 . "$(dirname "$0")/../tap.sh"
+export LC_ALL=C.UTF-8 # Ansible takes no other encoding
 have_root || skip_all "needs root"
 for c in mmdebstrap dh unshare nsenter dpkg-scanpackages; do command -v $c >/dev/null || skip_all "$c is not installed"; done
 if command -v ansible-lint >/dev/null; then
