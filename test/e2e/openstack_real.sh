@@ -103,8 +103,8 @@ flags=(--web.config.file="$SCRATCH/web.yaml" --identity.front-end=password:lb --
 agg_begin "${flags[@]}"
 units() { sql "SELECT count(*) FROM unit u JOIN cluster c ON c.id = u.cluster WHERE c.name = '$1' AND known_by = 'nova' AND u.ended IS NULL"; }
 has_units() { [ "$(units "$1")" = "$2" ]; }
-ok "all nine servers are units, by pages of three" wait_for 60 has_units cloud 9
-ok "also by an application credential, with the catalogue's endpoint" wait_for 60 has_units by-credential 9
+ok "all nine servers are units, by pages of three" wait_for 300 has_units cloud 9
+ok "also by an application credential, with the catalogue's endpoint" wait_for 300 has_units by-credential 9
 owner() { sql "SELECT p.name, coalesce(r.domain, '') || '/' || r.name, u.cpus, u.memory_bytes, u.state, u.started IS NOT NULL, u.ended IS NULL
 	FROM unit u JOIN cluster c ON c.id = u.cluster AND c.name = 'cloud' JOIN person p ON p.id = u.person JOIN project r ON r.id = u.project WHERE u.uuid = '$1'"; }
 is "a server has Nova's owner, project and flavour" "$(owner "${a[0]}")" "alice|Default/web|2|67108864|ACTIVE|t|t"
