@@ -32,7 +32,7 @@
  */
 
 #define IDENTITY_MUNGE_PAYLOAD "ceems-api/1 "
-#define IDENTITY_LOGIN_BYTES 129
+#define IDENTITY_LOGIN_BYTES 256
 /* The uid of the user that a front end names, if it was proved to the front end: the
  * same login may be two people, on two clusters or one after the other. */
 #define IDENTITY_UID_HEADER "X-Ceems-Uid"

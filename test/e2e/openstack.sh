@@ -210,6 +210,17 @@ is "with the new name in the record" "$(as alicia "/units?cluster_id=cloud&uuid=
 rm "$state/roles"
 is_alice() { [ "$(verify alice "$one") $(verify alicia "$one")" = "200 403" ]; }
 ok "renamed back" wait_for 60 is_alice
+# two whose names differ in the last of 255 letters, and one whose name is longer than a login may be: bob is the first
+long=$(printf 'n%.0s' {1..254})
+jq -c --arg n "$long" '.role_assignments |= ((map(select(.user.name == "bob"))[0]) as $bob
+	| ($bob | .user.id = "not-bob" | .user.name = $n + "b" | .scope.project |= (.id = "another" | .name = "another")) as $other
+	| map(if .user.name == "bob" then .user.name = $n + "a" else . end) + [$other, ($other | .user.id = "longer" | .user.name = $n + "aa")])' "$fixture/roles.json" >roles.new
+mv roles.new "$state/roles"
+is_long_bob() { [ "$(verify "${long}a" "$four") $(verify "${long}b" "$four")" = "200 403" ]; }
+ok "of two names that differ in the last of 255 letters each is somebody" wait_for 60 is_long_bob
+is "a longer name is nobody's login" "$(verify "${long}aa" "$four") $(sql "SELECT login IS NULL, length(name) FROM person WHERE external_id = 'longer'")" "400 t|256"
+rm "$state/roles"
+ok "their names are the old ones" wait_for 60 is_in
 echo '{"role_assignments": []}' >"$state/roles"
 before=$(number failures_total)
 ok "an empty list of roles is a failure" wait_for 60 failed_more
