@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests that have data in a server of time series behind ceems_lb: which one is
-# ENGINE (prometheus, prometheus3; victoria-metrics, vmselect for its cluster, thanos, cortex), as a program of that name in PATH. All but
-# Prometheus are asked below a path or as a tenant, as sites have them.
+# ENGINE (prometheus, prometheus3; victoria-metrics, vmselect for its cluster, thanos, thanos_store for one with nothing but
+# downsampled blocks, cortex), as a program of that name in PATH. All but Prometheus are asked below a path or as a tenant, as sites have them.
 ENGINE=${ENGINE:-prometheus}
 need_engine() {
 	local p
-	for p in prometheus promtool "$ENGINE"; do command -v "$p" >/dev/null || skip_all "$p is not installed"; done
+	for p in prometheus promtool "${ENGINE%_store}"; do command -v "$p" >/dev/null || skip_all "$p is not installed"; done
 }
 engine_up() { curl -sf -o /dev/null "http://127.0.0.1:$engine_port/$1"; }
 # engine_begin FILE: a server with the samples of a file in OpenMetrics' format, which ceems_lb reaches by `web: {$engine_web}`;
@@ -17,6 +17,7 @@ engine_begin() {
 	victoria-metrics) engine_path=/select/0/prometheus && victoria_begin "$1" ;; # as its cluster's
 	vmselect) engine_path=/select/7/prometheus && victoria_cluster_begin "$1" ;; # 7: the tenant
 	thanos) engine_tenant=THANOS-TENANT && thanos_begin "$1" ;;
+	thanos_store) thanos_store_begin "$1" ;;
 	cortex) engine_path=/prometheus engine_tenant=X-Scope-OrgID && cortex_begin "$1" ;;
 	esac || return 1
 	engine_web="url: \"http://127.0.0.1:$engine_port$engine_path\"${engine_tenant:+, http_headers: {$engine_tenant: {values: [site]\}\}}"
@@ -70,6 +71,22 @@ thanos_begin() { # FILE: with a querier that lets each tenant read its own serie
 	thanos sidecar --prometheus.url="http://127.0.0.1:$store" --tsdb.path=tsdb --grpc-address="127.0.0.1:$grpc" --http-address="127.0.0.1:$(free_port)" >sidecar.log 2>&1 </dev/null &
 	started $!
 	thanos query --endpoint="127.0.0.1:$grpc" --query.replica-label=replica --query.enforce-tenancy --grpc-address="127.0.0.1:$(free_port)" \
+		--http-address="127.0.0.1:$engine_port" >query.log 2>&1 </dev/null &
+	started $!
+	wait_for 30 engine_up -/ready && wait_for 30 engine_has_data
+}
+thanos_store_begin() { # FILE, of some days: sets engine_store
+	local meta grpc bucket=(--objstore.config-file=store.yml)
+	promtool tsdb create-blocks-from openmetrics "$1" tsdb >/dev/null 2>&1 && mkdir bucket || return 1
+	printf 'type: FILESYSTEM\nconfig: {directory: "%s/bucket"}\n' "$PWD" >store.yml
+	thanos tools bucket upload-blocks "${bucket[@]}" --path=tsdb --label='replica="a"' >upload.log 2>&1 || return 1
+	thanos compact "${bucket[@]}" --data-dir=compact --consistency-delay=0s --http-address="127.0.0.1:$(free_port)" >compact.log 2>&1 || return 1
+	for meta in bucket/*/meta.json; do jq -e '.thanos.downsample.resolution == 300000' "$meta" >/dev/null || rm -rf "${meta%/*}"; done
+	grpc=$(free_port)
+	thanos store "${bucket[@]}" --data-dir=store --grpc-address="127.0.0.1:$grpc" --http-address="127.0.0.1:$(free_port)" >store.log 2>&1 </dev/null &
+	engine_store=$!
+	started $engine_store
+	thanos query --endpoint-strict="127.0.0.1:$grpc" --query.replica-label=replica --query.auto-downsampling --grpc-address="127.0.0.1:$(free_port)" \
 		--http-address="127.0.0.1:$engine_port" >query.log 2>&1 </dev/null &
 	started $!
 	wait_for 30 engine_up -/ready && wait_for 30 engine_has_data

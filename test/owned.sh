@@ -26,9 +26,9 @@ have_munge "$agg" && munge_start && munge=(--identity.munge-socket="$MUNGE_SOCKE
 started $!
 wait_for 30 curl -sf -o /dev/null "http://127.0.0.1:$agg_port/health" || { ok "an aggregator" false; tap_done; }
 
-# what bob's jobs measured is 66601, 66602, ...: no answer to alice may have it
+# what bob's jobs measured is 66601, 66602, ...: no answer to alice may have it. A test may have made data of its own.
 end=$(date +%s)
-awk -v to="$end" 'BEGIN {
+[ -e data.om ] || awk -v to="$end" 'BEGIN {
 	n = split("alpha 101 1,alpha 102 66602,alpha 103 3,alpha 104 4,alpha 105 5,beta 101 66601,beta 201 6", unit, ",")
 	print "# TYPE ceems_compute_unit_memory_used_bytes gauge"
 	for (i = 1; i <= n; i++) {
