@@ -66,12 +66,15 @@ objects() {
 	END
 }
 api() { "$rig" api $rig_pid "$@"; }
-send() { # FILE of objects, one a line
+is_made() { # KIND: of object.json
+	api POST "/api/v1/namespaces/ceems/${1}s" object.json >answer.json
+	jq -e '.metadata.uid' answer.json >/dev/null
+}
+send() { # FILE of objects, one a line; an API server knows its classes of priority a moment after it is ready
 	local o
 	while read -r o; do
 		echo "$o" >object.json
-		api POST "/api/v1/namespaces/ceems/$(jq -r '.kind | ascii_downcase' object.json)s" object.json >answer.json
-		jq -e '.metadata.uid' answer.json >/dev/null || { sed 's/^/# /' answer.json; return 1; }
+		wait_for 60 is_made "$(jq -r '.kind | ascii_downcase' object.json)" || { sed 's/^/# /' answer.json; return 1; }
 	done <"$1"
 }
 secret() { # NAME KEY=FILE...
