@@ -82,16 +82,11 @@ static void add_list(Kubelet__Container **list, size_t n,
 		     bool init, struct pod_size *size)
 {
 	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
-		bool sidecar = init && strcmp(list[i]->restart_policy, "Always") == 0;
 		struct pod_amount now = amount_of_resources(
 			status_of(statuses, status_count, list[i]->name));
 		struct pod_amount asked = amount_of_resources(list[i]->resources);
-		struct pod_amount a = pod_amount_or(&now, &asked);
-		pod_size_add(size,
-			     sidecar ? PART_SIDECAR
-			     : init  ? PART_INIT
-				     : PART_CONTAINER,
-			     &a);
+		pod_size_add_container(size, init, list[i]->restart_policy, &now,
+				       &asked);
 	}
 }
 

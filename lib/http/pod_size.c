@@ -50,6 +50,16 @@ void pod_size_add(struct pod_size *s, enum pod_part part, const struct pod_amoun
 	}
 }
 
+void pod_size_add_container(struct pod_size *s, bool init, const char *restart_policy,
+			    const struct pod_amount *now,
+			    const struct pod_amount *asked)
+{
+	struct pod_amount a = pod_amount_or(now, asked);
+	bool sidecar = init && strcmp(restart_policy, "Always") == 0;
+
+	pod_size_add(s, sidecar ? PART_SIDECAR : init ? PART_INIT : PART_CONTAINER, &a);
+}
+
 struct pod_amount pod_size_total(const struct pod_size *s)
 {
 	struct pod_amount total = s->sum;

@@ -34,6 +34,10 @@ struct pod_size {
 
 /* In the order of the specification. Zero-initialise s. */
 void pod_size_add(struct pod_size *s, enum pod_part part, const struct pod_amount *a);
+/* now: what its status says that it has. init: it is an init container. */
+void pod_size_add_container(struct pod_size *s, bool init, const char *restart_policy,
+			    const struct pod_amount *now,
+			    const struct pod_amount *asked);
 struct pod_amount pod_size_total(const struct pod_size *s);
 
 /* A quantity of Kubernetes ("100m", "1.5", "32Mi", "1e3"; apimachinery, resource.

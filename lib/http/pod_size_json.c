@@ -63,18 +63,12 @@ static void add_json_containers(struct json_object *pod, const char *list,
 
 	for (size_t i = 0; i < n && i < CONTAINERS_MAX; i++) {
 		struct json_object *c = json_object_array_get_idx(containers, i);
-		bool sidecar =
-			init && strcmp(json_word_of(c, "restartPolicy"), "Always") == 0;
 		struct pod_amount now = json_amount_of(
 			json_resources_in_status(statuses, json_word_of(c, "name")));
 		struct pod_amount asked =
 			json_amount_of(http_json_get(c, "resources", json_type_object));
-		struct pod_amount a = pod_amount_or(&now, &asked);
-		pod_size_add(size,
-			     sidecar ? PART_SIDECAR
-			     : init  ? PART_INIT
-				     : PART_CONTAINER,
-			     &a);
+		pod_size_add_container(size, init, json_word_of(c, "restartPolicy"),
+				       &now, &asked);
 	}
 }
 
