@@ -147,6 +147,11 @@ int fs_write_errno(void)
 	return errno == EFBIG ? -ENOSPC : -errno;
 }
 
+void fs_fd_path(int fd, char ret[FS_FD_PATH_BYTES])
+{
+	(void)snprintf(ret, FS_FD_PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
 int fs_write_all(int fd, const void *data, size_t len)
 {
 	const char *p = data;

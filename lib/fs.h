@@ -50,6 +50,11 @@ int fs_create_new_at(int dirfd, const char *path, mode_t mode, char *tmp,
 int fs_write_atomic_at(int dirfd, const char *path, const void *data, size_t len,
 		       mode_t mode, struct err *err);
 
+/* The path by which this process opens once more what it has open: good as long as fd
+ * is. */
+#define FS_FD_PATH_BYTES 32
+void fs_fd_path(int fd, char ret[FS_FD_PATH_BYTES]);
+
 /* Writes all bytes to fd, repeating short writes and EINTR. */
 int fs_write_all(int fd, const void *data, size_t len);
 /* -errno of the write that has just failed. EFBIG, which means RLIMIT_FSIZE, is

@@ -192,7 +192,7 @@ int profile_open_perf_map(int process, struct err *err)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS,
 	};
-	char path[32];
+	char path[FS_FD_PATH_BYTES];
 	struct stat st;
 	uint32_t number = 0;
 
@@ -213,7 +213,7 @@ int profile_open_perf_map(int process, struct err *err)
 	if (st.st_size > PROFILE_PERF_MAP_MAX)
 		return err_set(err, -EFBIG, "%s: more than %u bytes", path,
 			       PROFILE_PERF_MAP_MAX);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", there);
+	fs_fd_path(there, path);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? err_set(err, -errno, "perf map: %s", strerror(errno)) : fd;
 }

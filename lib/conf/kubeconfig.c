@@ -15,6 +15,7 @@
 #include "lib/base64.h"
 #include "lib/buf.h"
 #include "lib/cleanup.h"
+#include "lib/fs.h"
 #include "lib/secret.h"
 
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -115,7 +116,7 @@ static int write_text(struct reading *r, const char *key, const char *base64,
 {
 	auto_secret struct buf b = {.max = CONFIG_MAX};
 	size_t len = strlen(base64);
-	char path[32];
+	char path[FS_FD_PATH_BYTES];
 	char *to = buf_reserve(&b, BASE64_BYTES(len));
 	ssize_t n =
 		to ? base64_decode(base64, len, BASE64_PADDED, to, BASE64_BYTES(len))
@@ -131,7 +132,7 @@ static int write_text(struct reading *r, const char *key, const char *base64,
 	if (!whole)
 		return err_set(r->err, -ENOMEM, "%s: %s: no memory for it", r->name,
 			       key);
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fs_fd_path(fd, path);
 	return copy_kube_text(r, path, ret);
 }
 
