@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced, after test/tap.sh, by tests of who may read what through a load balancer: a real aggregator on a real Postgres
 # that knows jobs of alice, bob and carol in two clusters (test/e2e/lb_seed.sql), a real Prometheus (or another ENGINE, test/engine.sh) with a metric of
-# them, and a configuration of ceems_lb over both. Sets end, agg_port, lb, agg and munge.
+# them, and a configuration of ceems_lb over both. Sets end, agg_port, lb, agg, munge, M (the metric) and C (the cluster).
 . "$TOP/test/munge.sh"
 . "$TOP/test/pg.sh"
 . "$TOP/test/engine.sh"
@@ -55,3 +55,15 @@ config() { # more of ceems_lb, how it proves itself to the aggregator
 	END
 	chmod 600 lb.yaml
 }
+M=ceems_compute_unit_memory_used_bytes C=alpha
+lb_begin() { # as config: starts it, as process LB with Prometheus' API on $port
+	config "$@"
+	"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
+		--security.drop-privileges=false 2>lb.log &
+	LB=$!
+	started $LB
+	wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
+	port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
+}
+# USER PATH, more of curl
+as() { local u=$1 p=$2; shift 2; curl -s -m 100 -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H "X-Ceems-Cluster-Id: $C" "http://127.0.0.1:$port$p" "$@"; }

@@ -6,16 +6,7 @@
 # which none may bring back a single sample of somebody else. Some are MetricsQL, of VictoriaMetrics.
 . "$(dirname "$0")/../tap.sh"
 . "$TOP/test/owned.sh"
-config ''
-"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
-	--security.drop-privileges=false 2>lb.log &
-LB=$!
-started $LB
-wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
-port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
-C=alpha
-as() { local u=$1 p=$2; shift 2; curl -s -m 100 -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H "X-Ceems-Cluster-Id: $C" "http://127.0.0.1:$port$p" "$@"; }
-M=ceems_compute_unit_memory_used_bytes
+lb_begin ''
 code() { as "$1" /api/v1/query -o body -w '%{http_code}' --data-urlencode "query=$2"; }
 value() { as "$1" /api/v1/query --data-urlencode "query=$2" | jq -r '[.data.result[]?.value[1]] | join(" ")' 2>/dev/null; }
 reads() { [ "$(code "$1" "$M{uuid=\"$2\"}")" = 200 ]; }

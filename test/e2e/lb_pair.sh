@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../tap.sh"
 haproxy=$(PATH=$PATH:/usr/sbin command -v haproxy) || skip_all "haproxy is not installed"
 . "$TOP/test/owned.sh"
-M=ceems_compute_unit_memory_used_bytes
 config ''
 ports=("$(free_port)" "$(free_port)") pids=()
 lb_start() { # which

@@ -32,13 +32,7 @@ engine_scrape="scrape_configs:
     convert_classic_histograms_to_nhcb: true
     static_configs: [{targets: ['127.0.0.1:$exporter'], labels: {ceems_id: alpha}}]"
 . "$TOP/test/owned.sh"
-config 'families: [{metric: "ceems.unit.temperature", label: uuid}]'
-"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
-	--security.drop-privileges=false 2>lb.log &
-started $!
-wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
-port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
-as() { local u=$1 p=$2; shift 2; curl -sg -m 100 -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H 'X-Ceems-Cluster-Id: alpha' "http://127.0.0.1:$port$p" "$@"; }
+lb_begin 'families: [{metric: "ceems.unit.temperature", label: uuid}]'
 scraped() { at=$(curl -s "http://127.0.0.1:$engine_port/api/v1/query" --data-urlencode 'query=timestamp({"ceems.unit.temperature",uuid="102"}) and count_over_time({"ceems.unit.temperature"}[1m]) > 3' | jq -er '.data.result[0].value[1]'); }
 ok "Prometheus 3 has scraped them" wait_for 30 scraped || sed 's/^/# /' prom.log
 direct() { curl -s "http://127.0.0.1:$engine_port/api/v1/query" -d "time=$at" --data-urlencode "query=$1" | jq -cS .data; }

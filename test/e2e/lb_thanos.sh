@@ -20,22 +20,15 @@ awk -v to="$now" -v turn="$turn" 'BEGIN {
 . "$TOP/test/owned.sh"
 psql_do -c "UPDATE unit SET submitted = now() - interval '9 days', started = now() - interval '9 days', ended = CASE WHEN uuid = '103' THEN to_timestamp($turn) END" \
 	-c "INSERT INTO unit (cluster, uuid, submitted, known_by, person, started) SELECT 1, '103', to_timestamp($turn), 'jobcomp', id, to_timestamp($turn) FROM person WHERE name = 'bob' AND cluster = 1"
-config ''
-"$lb" --config.file=lb.yaml --web.config.file=lb-web.yaml --web.listen-address=127.0.0.1:0 --web.listen-address=127.0.0.1:0 \
-	--security.drop-privileges=false 2>lb.log &
-started $!
-wait_for 10 grep -q 'msg="*ready' lb.log || { ok "the load balancer starts" false; sed 's/^/# /' lb.log; tap_done; }
-port=$(sed -n "s/.*serves Prometheus' API on port \([0-9]*\).*/\1/p" lb.log)
-M=ceems_compute_unit_memory_used_bytes
-as() { local u=$1 p=$2; shift 2; curl -sg -m 100 -u 'grafana:correct horse' -H "X-Grafana-User: $u" -H 'X-Ceems-Cluster-Id: alpha' "http://127.0.0.1:$port/api/v1/$p" "$@"; }
+lb_begin ''
 direct() { curl -sg -m 100 "http://127.0.0.1:$engine_port/api/v1/$1" "${@:2}"; }
 range=(-d "start=$((turn - 86400))" -d "end=$((turn + 86400))" -d step=3600)
 query() { printf -- 'query=%s' "$1"; }
 
 want=$(direct query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -cS .data)
 like "the server has downsampled series alone" "$(ls bucket | wc -l) $(jq '.result[0].values | length' <<<"$want")" '^[1-9][0-9]* 49$'
-is "their owner has the server's own answer" "$(as alice query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -cS '.data // .error')" "$want"
-is "another's is refused" "$(as alice query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"102\"}")" | jq -r .errorType)" forbidden
+is "their owner has the server's own answer" "$(as alice /api/v1/query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -cS '.data // .error')" "$want"
+is "another's is refused" "$(as alice /api/v1/query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"102\"}")" | jq -r .errorType)" forbidden
 
 # around the turn: alice may see 3, bob 66603; a sum of both is more than 66603 a sample, an average is between
 bad='' n=0 told=0
@@ -46,7 +39,7 @@ for step in 60 300 1500 3600 21600; do
 				for who in alice bob; do
 					n=$((n + 1))
 					[ $who = alice ] && from=$((turn + off - 2 * step)) to=$((turn + off)) || from=$((turn + off)) to=$((turn + off + 2 * step))
-					got=$(as $who "query_range?start=$from&end=$to&step=$step$more" -G --data-urlencode "$(query "$f")" | jq -r '.data.result[]?.values[][1]' | sort -u | xargs)
+					got=$(as $who "/api/v1/query_range?start=$from&end=$to&step=$step$more" -G --data-urlencode "$(query "$f")" | jq -r '.data.result[]?.values[][1]' | sort -u | xargs)
 					case $who:$got in *:) ;; alice:3 | bob:66603) told=$((told + 1)) ;; *) bad="$bad $who:$f:$step:$off:$more:$got" ;; esac
 				done
 			done
@@ -60,5 +53,5 @@ ok "though $told tell their own" [ $told -gt $((n / 20)) ]
 kill9 "$engine_store"
 partial() { direct query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -e '.warnings | length > 0' >/dev/null; }
 ok "without its store the server's answer is partial" wait_for 60 partial
-like "which its owner is told" "$(as alice query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -c '[.status, .warnings[0]]')" '\["success",".+"\]'
+like "which its owner is told" "$(as alice /api/v1/query_range "${range[@]}" --data-urlencode "$(query "$M{uuid=\"101\"}")" | jq -c '[.status, .warnings[0]]')" '\["success",".+"\]'
 tap_done
