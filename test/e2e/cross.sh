@@ -26,6 +26,8 @@ contained_hook_without_cgroup_does_not_report_its_own_zero    the same
 child_link_test                                       it starts programs of ours, which the kernel does not run
 ringdump_test                                         the same
 profile_worker_test                                   the same
+of_many_groups_a_perf_map_is_found                    there is no openat2()
+a_perf_map_that_is_no_file_is_not_opened              the same
 a_child_has_no_privileges                             there are no filters of system calls
 another_bus_error_is_not_taken_for_it                 the emulator writes a line of its own
 LIST

@@ -99,6 +99,14 @@ static void addresses_of_a_process_are_those_of_the_file(void **state)
 	check_symbols(0x7f0000000000);
 }
 
+/* Where frames do not describe the linkage table, a section alone tells of it: the row
+ * of it and the one behind. */
+#ifdef __x86_64__
+#define ROWS_OF_SECTIONS 0
+#else
+#define ROWS_OF_SECTIONS 2
+#endif
+
 static void a_file_without_sections_has_its_rows(void **state)
 {
 	auto_close int fd = open_library();
@@ -110,8 +118,12 @@ static void a_file_without_sections_has_its_rows(void **state)
 	assert_int_equal(unwind_table_read(fd, MOST, &whole, &err), 0);
 	assert_int_equal(unwind_table_read(copy, MOST, &bare, &err), 0);
 	assert_true(whole.count > 1000);
-	assert_int_equal(bare.count, whole.count);
-	assert_memory_equal(bare.rows, whole.rows, whole.count * sizeof(*whole.rows));
+	uint32_t same = 0;
+	for (uint32_t i = 0; i < whole.count && same < bare.count; i++)
+		same += memcmp(&bare.rows[same], &whole.rows[i], sizeof(*whole.rows)) ==
+			0;
+	assert_int_equal(same, bare.count);
+	assert_int_equal(whole.count - bare.count, ROWS_OF_SECTIONS);
 	unwind_table_free(&bare);
 	unwind_table_free(&whole);
 }

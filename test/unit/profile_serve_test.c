@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -323,6 +324,7 @@ static void a_perf_map_that_is_no_file_is_not_opened(void **state)
 	assert_int_equal(pipe2(noticed, O_CLOEXEC), 0);
 	pid_t waiting = fork();
 	if (waiting == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		bool opened = write(noticed[1], "0", 1) == 1 &&
 			      open(path, O_WRONLY | O_CLOEXEC) >= 0;
 		_exit(opened && write(noticed[1], "1", 1) != 1);
