@@ -4,22 +4,22 @@
 #include "contrib/k8s/admission/claims.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/unit/scratch.h"
 #include "test/unit/unit.h"
 
 #define TOO_MANY 7u
 
 static void put_many(struct claims *c, unsigned n)
 {
-	struct claim claim = {.by = CLAIM_BY_USER, .at_ns = 1};
+	struct claim claim = {.by = CLAIM_BY_USER,
+			      .at_ns = 1,
+			      .cluster = "k1",
+			      .kind = "Pod",
+			      .owner = "alice"};
 
-	strcpy(claim.cluster, "k1");
-	strcpy(claim.kind, "Pod");
-	strcpy(claim.owner, "alice");
 	for (unsigned i = 0; i < n; i++) {
 		snprintf(claim.uid, sizeof(claim.uid), "pod-%u", i);
 		claims_put(c, &claim);
@@ -28,13 +28,13 @@ static void put_many(struct claims *c, unsigned n)
 
 static void what_waits_is_bounded_and_written_later(void **state)
 {
-	char dir[] = "/tmp/ceems-claims.XXXXXX", spool[64];
+	char dir[SCRATCH_PATH], spool[2 * SCRATCH_PATH];
 	struct claims_stats s = {0};
 	struct claims *c = NULL;
 	struct err err = {""};
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
+	scratch_make(dir);
 	snprintf(spool, sizeof(spool), "%s/gone/spool", dir);
 	assert_int_equal(claims_new(spool, 0, &c, &err), 0);
 	put_many(c, CLAIMS_QUEUE_MAX + TOO_MANY);
@@ -53,9 +53,7 @@ static void what_waits_is_bounded_and_written_later(void **state)
 	assert_int_equal(s.lost, TOO_MANY);
 	assert_int_equal(s.queued, 0);
 	claims_free(c);
-	char command[128];
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	assert_int_equal(system(command), 0);
+	scratch_remove(dir);
 }
 
 int main(void)

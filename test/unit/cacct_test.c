@@ -230,6 +230,28 @@ static void format_refuses_what_it_does_not_know(void **state)
 	assert_int_equal(columns.count, COLUMNS_MAX);
 }
 
+/* What is printed of a unit of the API's, in fields that another program reads */
+static void assert_shown(const char *fields, const char *json, const char *want)
+{
+	static struct columns columns;
+	const struct table_style style = {.form = TABLE_PARSABLE2};
+	auto_buf struct buf out = BUF_INIT;
+	struct table t;
+	struct unit u;
+	struct err err;
+
+	columns.count = 0;
+	assert_int_equal(columns_parse(fields, &columns, &err), 0);
+	auto_json struct json_object *o = json_tokener_parse(json);
+	assert_non_null(o);
+	unit_from_json(o, NOW, &u);
+	table_init(&t, &columns, &style);
+	assert_int_equal(table_add(&t, &u, &err), 0);
+	assert_int_equal(table_write(&t, NULL, &out), 0);
+	table_done(&t);
+	assert_string_equal(out.data, want);
+}
+
 /* 4 CPUs and 8 GiB on two nodes for an hour; two were busy, 3 GiB on one node. */
 static void what_was_asked_for_stands_beside_what_was_used(void **state)
 {
@@ -253,26 +275,12 @@ static void what_was_asked_for_stands_beside_what_was_used(void **state)
 		 "3|1|8G|00:00:10|50.0%|75.0%|2.00|250\n"},
 		{"", "3|1|8G|00:00:10|50.0%|75.0%|2.00|\n"},
 	};
-	static struct columns columns;
-	const struct table_style style = {.form = TABLE_PARSABLE2};
-	struct err err;
 
 	(void)state;
-	columns.count = 0;
-	assert_int_equal(columns_parse(fields, &columns, &err), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
-		struct table t;
-		struct unit u;
+		auto_buf struct buf text = BUF_INIT;
 		buf_printf(&text, row, cases[i][0]);
-		auto_json struct json_object *o = json_tokener_parse(text.data);
-		assert_non_null(o);
-		unit_from_json(o, NOW, &u);
-		table_init(&t, &columns, &style);
-		assert_int_equal(table_add(&t, &u, &err), 0);
-		assert_int_equal(table_write(&t, NULL, &out), 0);
-		table_done(&t);
-		assert_string_equal(out.data, cases[i][1]);
+		assert_shown(fields, text.data, cases[i][1]);
 	}
 }
 
@@ -295,32 +303,17 @@ static void parts_of_a_cpu_are_shown_and_counted(void **state)
 		 "\"avg_cpu_usage\":{\"global\":50}",
 		 "131072|131072|131072|5461-08:00:00|131072|50.0%|65536\n"},
 	};
-	static struct columns columns;
-	const struct table_style style = {.form = TABLE_PARSABLE2};
-	struct err err;
 
 	(void)state;
-	columns.count = 0;
-	assert_int_equal(columns_parse("cpus,alloccpus,ncpus,cputime,cpuhours,cpueff,"
-				       "wastedcpuhours",
-				       &columns, &err),
-			 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		auto_buf struct buf text = BUF_INIT, out = BUF_INIT;
-		struct table t;
-		struct unit u;
+		auto_buf struct buf text = BUF_INIT;
 		buf_printf(&text,
 			   "{\"uuid\":\"1\",\"started_at_ts\":1774512070000,"
 			   "\"ended_at_ts\":1774515670000,%s}",
 			   cases[i][0]);
-		auto_json struct json_object *o = json_tokener_parse(text.data);
-		assert_non_null(o);
-		unit_from_json(o, NOW, &u);
-		table_init(&t, &columns, &style);
-		assert_int_equal(table_add(&t, &u, &err), 0);
-		assert_int_equal(table_write(&t, NULL, &out), 0);
-		table_done(&t);
-		assert_string_equal(out.data, cases[i][1]);
+		assert_shown("cpus,alloccpus,ncpus,cputime,cpuhours,cpueff,"
+			     "wastedcpuhours",
+			     text.data, cases[i][1]);
 	}
 }
 

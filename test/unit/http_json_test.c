@@ -131,7 +131,7 @@ static const struct http_json_pick picked[] = {
 	{}};
 
 /* What is picked of a text; NULL: nothing, and why is said */
-static const char *pick(const char *text, size_t len)
+static const char *pick_from(const char *text, size_t len)
 {
 	static char said[8192];
 	auto_buf struct buf out = {.max = sizeof(said) - 1};
@@ -163,7 +163,7 @@ static void only_the_members_that_are_named_are_picked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		assert_string_equal(pick(texts[i][0], strlen(texts[i][0])),
+		assert_string_equal(pick_from(texts[i][0], strlen(texts[i][0])),
 				    texts[i][1]);
 }
 
@@ -190,11 +190,11 @@ static void what_is_picked_from_must_be_right_to_the_letter(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_null(pick(bad[i], strlen(bad[i])));
+		assert_null(pick_from(bad[i], strlen(bad[i])));
 	memset(deep + 5, '[', sizeof(deep) - 6);
-	assert_null(pick(deep, strlen(deep)));
-	assert_null(pick("{}\0", 3));
-	assert_string_equal(pick("{}x", 2), "{}");
+	assert_null(pick_from(deep, strlen(deep)));
+	assert_null(pick_from("{}\0", 3));
+	assert_string_equal(pick_from("{}x", 2), "{}");
 }
 
 static void long_texts_are_empty_and_many_are_too_long(void **state)
@@ -204,12 +204,12 @@ static void long_texts_are_empty_and_many_are_too_long(void **state)
 
 	(void)state;
 	snprintf(text, sizeof(text), "{\"a\":\"%0*d\"}", (int)n, 7);
-	assert_string_equal(pick(text, strlen(text)), text);
+	assert_string_equal(pick_from(text, strlen(text)), text);
 	snprintf(text, sizeof(text), "{\"a\":\"%0*d\"}", (int)n + 1, 7);
-	assert_string_equal(pick(text, strlen(text)), "{\"a\":\"\"}");
+	assert_string_equal(pick_from(text, strlen(text)), "{\"a\":\"\"}");
 	snprintf(text, sizeof(text), "{\"a\":\"%0*d\",\"a\":\"%0*d\",\"a\":1}", (int)n,
 		 7, (int)n, 7);
-	assert_null(pick(text, strlen(text)));
+	assert_null(pick_from(text, strlen(text)));
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void a_start_that_knows_more_is_told_again(void **state)
 	assert_int_equal(heard[0].instance, heard[1].instance);
 }
 
-static void pod(uint32_t millicpus)
+static void apply_pod(uint32_t millicpus)
 {
 	struct record rec_ = rec(RECORD_STEP_START, "p", 1);
 	rec_.manager = MANAGER_K8S;
@@ -76,17 +76,17 @@ a_pod_is_told_of_to_a_thousandth_of_a_cpu_and_when_it_is_resized(void **state)
 	(void)state;
 	begin(16);
 	uint64_t start_ns = now;
-	pod(250);
+	apply_pod(250);
 	uint64_t since_ns = now - start_ns;
 	uint64_t began_ns = units_get(u, units_find(u, MANAGER_K8S, NODE, "p", 0))
 				    ->started_realtime_ns;
 	assert_sized(250, 1, began_ns + since_ns);
 	work_until(now + 20 * SEC);
 	assert_int_equal(count(REPORT_START), 1);
-	pod(251); /* as many whole ones */
+	apply_pod(251); /* as many whole ones */
 	assert_int_equal(count(REPORT_START), 2);
 	assert_sized(251, 1, began_ns + now - start_ns);
-	pod(2000);
+	apply_pod(2000);
 	assert_sized(2000, 2, began_ns + now - start_ns);
 	/* a job's report is as it was */
 	start_ok("7", RECORD_STEP_EXTERN);
