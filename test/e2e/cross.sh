@@ -28,6 +28,8 @@ ringdump_test                                         the same
 profile_worker_test                                   the same
 of_many_groups_a_perf_map_is_found                    there is no openat2()
 a_perf_map_that_is_no_file_is_not_opened              the same
+a_user_who_has_to_wait_makes_no_other_wait_for_rows    links to libraries lead out of its tree
+who_has_most_rows_makes_room_for_another_user         the same
 a_child_has_no_privileges                             there are no filters of system calls
 another_bus_error_is_not_taken_for_it                 the emulator writes a line of its own
 LIST

@@ -33,40 +33,52 @@ static char fetched[SCRATCH_PATH + DEBUG_FILE_PATH_BYTES + 16];
 static struct reader *r;
 static int fd = -1;
 
-static void run_tool(const char *const argv[])
-{
-	if (scratch_run(argv) != 0)
-		skip(); /* no binutils */
-}
-
-/* The program without symbols, and what was stripped beside it */
-static void strip_self(void)
-{
-	const char *const keep[] = {"objcopy", "--only-keep-debug", program, debug,
-				    NULL};
-	const char *const strip[] = {"strip", program, NULL};
-
-	run_tool(keep);
-	run_tool(strip);
-}
-
 static int begin_test(void **state)
 {
-	auto_buf struct buf all = BUF_INIT;
-	char name[DEBUG_FILE_PATH_BYTES];
-	struct reader_debug a;
-	struct err err = {""};
-
 	(void)state;
 	scratch_make(scratch);
 	assert_int_equal(chmod(scratch, 0755), 0); /* readers are nobody */
 	(void)snprintf(program, sizeof(program), "%s/program", scratch);
 	(void)snprintf(debug, sizeof(debug), "%s/debug", scratch);
+	return 0;
+}
+
+static int end_test(void **state)
+{
+	(void)state;
+	reader_end(r);
+	r = NULL;
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+	scratch_remove(scratch);
+	return 0;
+}
+
+/* The program without symbols, and what was stripped beside it */
+static void strip_self(void)
+{
+	auto_buf struct buf all = BUF_INIT;
+	const char *const keep[] = {"objcopy", "--only-keep-debug", program, debug,
+				    NULL};
+	const char *const strip[] = {"strip", program, NULL};
+	struct err err = {""};
+
 	assert_int_equal(
 		fs_read_buf_at(AT_FDCWD, "/proc/self/exe", 64u << 20, &all, NULL), 0);
 	assert_int_equal(
 		fs_write_atomic_at(AT_FDCWD, program, all.data, all.len, 0755, &err),
 		0);
+	if (scratch_run(keep) != 0 || scratch_run(strip) != 0)
+		skip(); /* no binutils, or none for this processor */
+}
+
+static void begin_stripped(void)
+{
+	char name[DEBUG_FILE_PATH_BYTES];
+	struct reader_debug a;
+	struct err err = {""};
+
 	strip_self();
 	assert_int_equal(reader_start(scratch, &r, &err), 0);
 	fd = open(program, O_RDONLY | O_CLOEXEC);
@@ -78,16 +90,6 @@ static int begin_test(void **state)
 	assert_int_equal(mkdir(fetched, 0755), 0);
 	(void)snprintf(fetched, sizeof(fetched), "%s/%s", scratch, name);
 	reader_forget_file(r, fd);
-	return 0;
-}
-
-static int end_test(void **state)
-{
-	(void)state;
-	reader_end(r);
-	close(fd);
-	scratch_remove(scratch);
-	return 0;
 }
 
 static enum reader_debug_file ask(void)
@@ -112,6 +114,7 @@ static uint32_t count_names(void)
 static void a_fetched_file_names_a_stripped_program(void **state)
 {
 	(void)state;
+	begin_stripped();
 	assert_int_equal(count_names(), 0);
 	assert_int_equal(rename(debug, fetched), 0);
 	assert_int_equal(ask(), READER_DEBUG_FETCHED);
@@ -124,6 +127,7 @@ static void a_program_with_its_symbols_needs_none(void **state)
 	struct reader_debug a;
 
 	(void)state;
+	begin_stripped();
 	assert_int_equal(reader_read_debug(r, self, ALICE, &a), 0);
 	assert_int_equal(a.file, READER_DEBUG_NEEDLESS);
 	reader_forget_file(r, self);
@@ -136,6 +140,7 @@ static void a_file_of_another_build_names_nothing(void **state)
 	struct err err = {""};
 
 	(void)state;
+	begin_stripped();
 	assert_int_equal(reader_read_debug(r, fd, ALICE, &a), 0);
 	assert_int_equal(fs_read_buf_at(AT_FDCWD, debug, 64u << 20, &all, NULL), 0);
 	char *id = memmem(all.data, all.len, a.id.bytes, a.id.len);
@@ -153,6 +158,7 @@ static void what_is_no_debug_file_names_nothing(void **state)
 	struct err err;
 
 	(void)state;
+	begin_stripped();
 	static const char *const texts[] = {"", "\177ELF", "<html>", "\177ELF\2\1\1"};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(fs_write_atomic_at(AT_FDCWD, fetched, texts[i],
@@ -174,11 +180,12 @@ static void what_is_no_debug_file_names_nothing(void **state)
 static void a_fetched_file_that_kills_its_reader_takes_no_name_away(void **state)
 {
 	char name[] = "program";
-	struct module one = {.name = name, .fd = fd, .uid = ALICE, .sampled = true};
-	struct modules m = {.reader = r, .all = &one, .count = 1, .fetches = true};
 	struct name_list found;
 
 	(void)state;
+	begin_stripped();
+	struct module one = {.name = name, .fd = fd, .uid = ALICE, .sampled = true};
+	struct modules m = {.reader = r, .all = &one, .count = 1, .fetches = true};
 	assert_int_equal(rename(debug, fetched), 0);
 	assert_int_equal(modules_find_names(&m, 0, marker_address(), &found), 1);
 	assert_int_equal(truncate(fetched, 0), 0);
