@@ -57,6 +57,11 @@ tap_begin() { # PID: when it started, in ticks since boot; nothing when it is go
 # is_gone PID: it has ended, with all its threads: of one that was killed the first may be a zombie while others
 # still hold its files and ports
 is_gone() { ! kill -0 "$1" 2>/dev/null || { grep -qs '^State:.Z' "/proc/$1/status" && [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -le 1 ]; }; }
+# has_run PID TICKS: it has used so much CPU time (100 ticks are a second), however busy the machine is
+has_run() {
+	local line
+	read -r line <"/proc/$1/stat" && set -- ${line##*) } "$2" && [ $((${12} + ${13})) -ge "${!#}" ]
+}
 # kill9 PID: and waits for its end, without a word of the shell's
 kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 60 is_gone "$1"; }
 # wait_for SECONDS command...: polls every 50 ms at first, every 200 ms after a while: what is asked often keeps

@@ -2,6 +2,8 @@
 #include "profiler/files/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,14 +11,18 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/clamp.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
+#include "lib/fs.h"
 #include "lib/time_share.h"
 #include "profiler/files/file_reader.h"
 #include "profiler/files/fork_server.h"
 
-#define DEADLINE_MS 2000u
+#define DEADLINE_NS (2 * NSEC_PER_SEC)
+/* With what a child has waited for a CPU: all of a node's are busy with users' jobs. */
+#define LATEST_NS (10 * NSEC_PER_SEC)
 #define MEANWHILE_MS 20
 #define PENALTY_S_MAX 3600u
 #define BURST_NS (30 * NSEC_PER_SEC) /* of one user's files: lib/time_share.h */
@@ -30,8 +36,10 @@ struct reader_child {
 	pid_t pid; /* 0: none */
 	int socket;
 	int fd;        /* its file, of ours */
-	uint64_t last; /* when it was asked */
+	uint64_t last; /* the number of its request */
 	uint64_t busy_ns;
+	uint64_t asked_ns;   /* boottime */
+	uint64_t delayed_ns; /* how long it had waited for a CPU by then */
 };
 
 struct file_owner {
@@ -127,22 +135,42 @@ static ssize_t receive_answer(const struct reader_child *c, void *data, size_t s
 	return n < 0 ? -errno : (size_t)n > size ? -EMSGSIZE : n;
 }
 
-static ssize_t await_answer(const struct reader *r, struct reader_child *c, void *data,
-			    size_t size, uint64_t end_ns)
+/* How long a process has waited for a CPU so far: Documentation/scheduler/
+ * sched-stats.rst. 0: not shown. */
+static uint64_t read_cpu_delay_ns(pid_t pid)
+{
+	char path[32], text[128];
+	uint64_t ret = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	if (fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL) <= 0 ||
+	    sscanf(text, "%*u %" SCNu64, &ret) != 1)
+		return 0;
+	return ret;
+}
+
+static bool is_late(const struct reader_child *c)
+{
+	uint64_t took = clamp_minus(clock_boottime_ns(), c->asked_ns);
+
+	if (took < DEADLINE_NS || took >= LATEST_NS)
+		return took >= LATEST_NS;
+	uint64_t delay = clamp_minus(read_cpu_delay_ns(c->pid), c->delayed_ns);
+	return clamp_minus(took, delay) >= DEADLINE_NS;
+}
+
+static ssize_t await_answer(const struct reader *r, const struct reader_child *c,
+			    void *data, size_t size)
 {
 	struct pollfd p = {.fd = c->socket, .events = POLLIN};
 
 	for (;;) {
-		uint64_t now = clock_boottime_ns();
-		int left = now < end_ns ? (int)((end_ns - now) / NSEC_PER_MSEC) : 0;
-		int n = poll(&p, 1, left < MEANWHILE_MS ? left : MEANWHILE_MS);
-		if (n == 0 && left <= MEANWHILE_MS)
+		int n = poll(&p, 1, MEANWHILE_MS);
+		if (n == 0 && is_late(c))
 			return -ETIMEDOUT;
 		if (n == 0 && r->meanwhile)
 			r->meanwhile(r->meanwhile_arg);
-		if (n == 0)
-			continue;
-		if (n < 0 && errno == EINTR)
+		if (n == 0 || (n < 0 && errno == EINTR))
 			continue;
 		ssize_t got = n < 0 ? -errno : receive_answer(c, data, size);
 		return got == 0 ? -EPIPE : got;
@@ -159,11 +187,6 @@ static int lose_child(struct reader *r, struct reader_child *c, uint32_t uid, in
 	drop_child(r, c);
 	punish_owner(r, uid);
 	return rc;
-}
-
-static uint64_t end_of_request(void)
-{
-	return clock_boottime_ns() + DEADLINE_MS * NSEC_PER_MSEC;
 }
 
 /* ---- file readers ---------------------------------------------------------------- */
@@ -211,19 +234,21 @@ static int ask_reader(struct reader *r, int fd, uint32_t uid,
 	if (rc < 0)
 		return rc;
 	(*ret)->last = ++r->asked;
+	(*ret)->asked_ns = clock_boottime_ns();
+	(*ret)->delayed_ns = read_cpu_delay_ns((*ret)->pid);
 	rc = fd_pass_send((*ret)->socket, q, sizeof(*q), NULL, 0, 0);
 	return rc < 0 ? lose_child(r, *ret, uid, rc) : 0;
 }
 
-static int receive_rows(const struct reader *r, struct reader_child *c, uint32_t count,
-			struct unwind_row *rows, uint64_t end)
+static int receive_rows(const struct reader *r, const struct reader_child *c,
+			uint32_t count, struct unwind_row *rows)
 {
 	uint32_t got = 0;
 
 	while (got < count) {
 		uint32_t most =
 			count - got < READER_ROWS_MAX ? count - got : READER_ROWS_MAX;
-		ssize_t n = await_answer(r, c, rows + got, most * sizeof(*rows), end);
+		ssize_t n = await_answer(r, c, rows + got, most * sizeof(*rows));
 		if (n < 0)
 			return (int)n;
 		if (n == 0 || (size_t)n % sizeof(*rows))
@@ -239,17 +264,16 @@ static int read_table(struct reader *r, int fd, uint32_t uid, size_t most,
 	const struct reader_request q = {.ask = READER_TABLE,
 					 .rows_most = (uint32_t)most};
 	struct reader_child *c = NULL;
-	uint64_t end = end_of_request();
 
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
-	ssize_t n = await_answer(r, c, ret, sizeof(*ret), end);
+	ssize_t n = await_answer(r, c, ret, sizeof(*ret));
 	if (n >= 0 && (n != sizeof(*ret) || ret->rows > most ||
 		       ret->segment_count > ELF_SEGMENTS_MAX))
 		n = -EPROTO;
 	if (n >= 0)
-		n = receive_rows(r, c, ret->rows, rows, end);
+		n = receive_rows(r, c, ret->rows, rows);
 	if (n < 0)
 		return lose_child(r, c, uid, (int)n);
 	return ret->status < 0 ? ret->status : 0;
@@ -284,20 +308,19 @@ static int await_names(struct reader *r, int fd, uint32_t uid, enum reader_ask a
 		       uint64_t address, struct reader_names *ret)
 {
 	const struct reader_request q = {.ask = ask, .address = address};
-	uint64_t begin = clock_boottime_ns();
 	struct reader_child *c = NULL;
 
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
-	ssize_t n = await_answer(r, c, ret, sizeof(*ret), end_of_request());
+	ssize_t n = await_answer(r, c, ret, sizeof(*ret));
 	if (n >= 0 && !names_good(ret, (size_t)n))
 		n = -EPROTO;
 	if (n < 0) {
 		ret->count = 0;
 		return lose_child(r, c, uid, (int)n);
 	}
-	c->busy_ns += clock_boottime_ns() - begin;
+	c->busy_ns += clock_boottime_ns() - c->asked_ns;
 	if (c->busy_ns > RETIRE_NS)
 		drop_child(r, c);
 	return 0;
@@ -344,7 +367,7 @@ static int read_debug(struct reader *r, int fd, uint32_t uid, struct reader_debu
 	int rc = ask_reader(r, fd, uid, &q, &c);
 	if (rc < 0)
 		return rc;
-	ssize_t n = await_answer(r, c, &a, sizeof(a), end_of_request());
+	ssize_t n = await_answer(r, c, &a, sizeof(a));
 	if (n >= 0 && (n != sizeof(a) || !is_debug_good(&a)))
 		n = -EPROTO;
 	if (n < 0)

@@ -9,10 +9,11 @@
 #include "profiler/files/reader_message.h"
 
 /* Reads what users made, in children that may be lost: each reads one file, which the
- * profiler itself never does. Each request has a deadline; a child that is late or has
- * died is replaced, and its file is given up by whoever asked. The user whose process
- * it was for has no new files read for a while, so that nobody makes the profiler wait
- * again and again. One thread. */
+ * profiler itself never does. Each request has a deadline: 2 s, without what the child
+ * has waited for a CPU, and 10 s in all. A child that is late or has died is replaced,
+ * and its file is given up by whoever asked. The user whose process it was for has no
+ * new files read for a while, so that nobody makes the profiler wait again and again.
+ * One thread. */
 struct reader;
 
 struct reader_counts {

@@ -69,7 +69,7 @@ try() { # first what flags...: first: the program or the profiler
 	ok "$1: root may not open it" test ! -r "$SCRATCH/mount/program"
 	: >"$SCRATCH/summary"
 	if [ "$first" = program ]; then begin_program; begin_profiler; else begin_profiler; begin_program; fi
-	sleep 4
+	wait_for 120 has_run $program 300
 	kill $profiler
 	wait $profiler
 	like "$1: what it exports has its names, what it does not its file's, to the program's start" "$(cat "$SCRATCH/stacks")" '_start;.*main;\[program\];middle;leaf [0-9]'

@@ -7,11 +7,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
@@ -186,6 +190,74 @@ static void a_child_that_is_late_is_replaced(void **state)
 	reader_end(r);
 }
 
+/* Keeps the CPU on which a child may run busy, so that it has a small part of it */
+static struct cpu_hog {
+	pid_t pid;
+	uint64_t end_ns;
+} hog;
+
+static void begin_hog(pid_t child)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	hog = (struct cpu_hog){fork(), clock_boottime_ns() + 3 * NSEC_PER_SEC};
+	if (hog.pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	assert_int_equal(sched_setaffinity(hog.pid, sizeof(here), &here), 0);
+	assert_int_equal(sched_setaffinity(child, sizeof(here), &here), 0);
+	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)child, 19), 0);
+}
+
+static void end_hog(void *child)
+{
+	cpu_set_t all;
+
+	if (!hog.pid || clock_boottime_ns() < hog.end_ns)
+		return;
+	assert_int_equal(kill(hog.pid, SIGKILL), 0);
+	assert_int_equal(waitpid(hog.pid, NULL, 0), hog.pid);
+	hog.pid = 0;
+	memset(&all, 0xff, sizeof(all));
+	assert_int_equal(sched_setaffinity(*(pid_t *)child, sizeof(all), &all), 0);
+	assert_int_equal(setpriority(PRIO_PROCESS, *(id_t *)child, 0), 0);
+}
+
+static void a_child_that_waits_for_a_cpu_is_waited_for(void **state)
+{
+	enum { LINES = 900000 };
+	struct reader *r = start_reader();
+	FILE *map = tmpfile();
+	struct reader_names names;
+	pid_t child;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_non_null(map);
+	(void)fprintf(map, "1 1 first\n");
+	assert_int_equal(fflush(map), 0);
+	assert_int_equal(reader_read_jit_name(r, fileno(map), ALICE, 1, &names), 0);
+	assert_int_equal(find_readers(&child, 1), 1);
+	for (int i = 2; i < LINES; i++)
+		(void)fprintf(map, "%x 1 function_%d\n", i, i);
+	assert_int_equal(fflush(map), 0);
+	sleep(1); /* it is looked at once a second */
+	reader_set_meanwhile(r, end_hog, &child);
+	begin_hog(child);
+	assert_int_equal(reader_read_jit_name(r, fileno(map), ALICE, 2, &names), 0);
+	assert_string_equal(names.text, "function_2");
+	assert_int_equal(hog.pid, 0); /* it did take that long */
+	assert_int_equal(reader_get_counts(r).late, 0);
+	reader_forget_file(r, fileno(map));
+	(void)fclose(map);
+	reader_end(r);
+}
+
 static void more_files_than_children_have_names(void **state)
 {
 	struct reader *r = start_reader();
@@ -253,6 +325,7 @@ int main(void)
 		cmocka_unit_test(more_rows_than_there_is_room_are_none),
 		cmocka_unit_test(a_child_that_died_costs_its_file_alone),
 		cmocka_unit_test(a_child_that_is_late_is_replaced),
+		cmocka_unit_test(a_child_that_waits_for_a_cpu_is_waited_for),
 		cmocka_unit_test(more_files_than_children_have_names),
 		cmocka_unit_test(a_child_has_no_privileges),
 	};
