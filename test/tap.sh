@@ -57,18 +57,20 @@ tap_begin() { # PID: when it started, in ticks since boot; nothing when it is go
 # is_gone PID: it has ended, with all its threads: of one that was killed the first may be a zombie while others
 # still hold its files and ports
 is_gone() { ! kill -0 "$1" 2>/dev/null || { grep -qs '^State:.Z' "/proc/$1/status" && [ "$(ls "/proc/$1/task" 2>/dev/null | wc -l)" -le 1 ]; }; }
-# has_run PID TICKS: it has used so much CPU time (100 ticks are a second), however busy the machine is
-has_run() {
+# cpu_ticks PID: the CPU time that it has used; 100 ticks are a second
+cpu_ticks() {
 	local line
-	read -r line <"/proc/$1/stat" && set -- ${line##*) } "$2" && [ $((${12} + ${13})) -ge "${!#}" ]
+	read -r line <"/proc/$1/stat" && set -- ${line##*) } && echo $((${12} + ${13}))
 }
+# has_run PID TICKS: it has used so much, however busy the machine is
+has_run() { [ "$(cpu_ticks "$1")" -ge "$2" ]; }
 # kill9 PID: and waits for its end, without a word of the shell's
 kill9() { disown "$1" 2>/dev/null; kill -9 "$1" 2>/dev/null; wait_for 60 is_gone "$1"; }
 # wait_for SECONDS command...: polls every 50 ms at first, every 200 ms after a while: what is asked often keeps
 # processors busy that what is waited for needs. On a busy machine a second means nothing, so it
-# waits at least a minute. within SECONDS: no longer, for when the time itself is promised.
+# waits at least three minutes. within SECONDS: no longer, for when the time itself is promised.
 tap_pauses=(0.05 0.05 0.05 0.05 0.05 0.05 0.1 0.1 0.1 0.1 0.2)
-wait_for() { within $(($1 > 60 ? $1 : 60)) "${@:2}"; }
+wait_for() { within $(($1 > 180 ? $1 : 180)) "${@:2}"; }
 within() {
 	local tap_until=$((SECONDS + $1)) tap_asked=0; shift
 	until "$@" >/dev/null 2>&1; do

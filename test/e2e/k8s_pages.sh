@@ -10,11 +10,11 @@ python3 "$TOP/test/fake/k8s_node.py" large "$api" 150 1000000 >host.log 2>&1 &
 started $!
 (umask 077; echo token >apitoken; cat >clusters.yaml) <<END
 clusters:
-- {id: k1, manager: k8s, extra_config: {server: "http://127.0.0.1:$api", token_file: apitoken, username_prefix: ""}}
+- {id: k1, manager: k8s, extra_config: {server: "http://127.0.0.1:$api", token_file: apitoken, username_prefix: "", timeout: 10m}}
 END
 agg_begin --clusters.file="$SCRATCH/clusters.yaml"
 has_all() { [ "$(sql "SELECT count(*) FROM unit WHERE known_by = 'k8s' AND state = 'RUNNING'")" = 150 ]; }
-ok "150 pods of 1 MB are all read" wait_for 60 has_all || tail -n 5 agg.log | sed 's/^/# /'
+ok "150 pods of 1 MB are all read" wait_for 300 has_all || tail -n 5 agg.log | sed 's/^/# /'
 is "in pages that are not too long" "$(grep -o 'pages of [0-9]*' agg.log | xargs)" "pages of 250 pages of 125 pages of 62"
 is "the list was not failed" "$(grep -c 'pods are as they were' agg.log)" 0
 mib=$(awk '$1 == "VmHWM:" { print int($2 / 1024) }' "/proc/$agg_pid/status")

@@ -5,6 +5,7 @@
 # commands: make demo, and make check-unit.
 # Without a mirror, or when it gives out meanwhile, it is skipped.
 # timeout 2700
+# share 80
 . "$(dirname "$0")/../tap.sh"
 have_root || skip_all "needs root"
 for c in mmdebstrap git unshare; do command -v $c >/dev/null || skip_all "$c is not installed"; done

@@ -14,7 +14,7 @@ why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error
 
 seen=""
 look_at() { # interpreter
-	local real version program right wrong all first
+	local real version program profiler begun right wrong all first
 	real=$(readlink -f "$1")
 	case " $seen " in *" $real "*) return ;; esac
 	seen="$seen $real"
@@ -24,7 +24,15 @@ look_at() { # interpreter
 	(echo $BASHPID >"$group/cgroup.procs" && exec "$1" test/stacks.py) </dev/null >/dev/null 2>&1 &
 	program=$!
 	started $program
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=3s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
+	: >"$SCRATCH/summary"
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
+	profiler=$!
+	started $profiler
+	wait_for 60 grep -q 'msg="sampling' "$SCRATCH/summary"
+	begun=$(cpu_ticks $program)
+	wait_for 120 has_run $program $((begun + 250))
+	kill $profiler
+	wait $profiler
 	kill $program
 	wait $program 2>/dev/null
 	wait_for 20 test -z "$(cat "$group/cgroup.procs")"

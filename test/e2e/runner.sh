@@ -86,6 +86,18 @@ like "of those with a rig two do" "$(shared rig1 rig2 rig3)" '^begin begin end '
 printf '%s\n' '9 90 e2e-share'{1,2,3} >"$SCRATCH/mk/times"
 for n in share1 share2; do fake $n "$(mark 'sleep 0.3')" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
 is "two that were measured to keep a processor busy do not" "$(shared share1 share2)" "begin end begin end"
+# the same by what they say themselves; and two that share a processor do not where all before took twice their time
+rm "$SCRATCH/mk/times"
+for n in share1 share2; do fake $n "# share 90"$'\n'"$(mark 'sleep 0.3')" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+is "two that say so do not" "$(shared share1 share2)" "begin end begin end"
+for n in share1 share2; do fake $n "# share 60"$'\n'"$(mark "$both")" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+like "two that say less do" "$(shared share1 share2)" '^begin begin '
+slow=(slow{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20})
+for n in "${slow[@]}"; do printf '#!/bin/bash\nsleep 3\necho ok 1 - a\necho 1..1\n' >"$SCRATCH/mk/e2e/$n"; done
+chmod +x "$SCRATCH"/mk/e2e/slow*
+printf '1 10 e2e-%s\n' "${slow[@]}" >"$SCRATCH/mk/times"
+for n in share1 share2; do fake $n "# share 60"$'\n'"$(mark 'sleep 0.3')" && cp "$SCRATCH/$n" "$SCRATCH/mk/e2e/"; done
+is "unless all before them took three times what they should" "$(shared "${slow[@]}" share1 share2)" "begin end begin end"
 cp "$SCRATCH/good" "$SCRATCH/mk/e2e/quick"
 is "UPDATE_TIMES=1 writes the times anew" "$(cd "$SCRATCH/mk" && MARKS=/dev/null UPDATE_TIMES=1 BUILD=$SCRATCH/mk/b ./run e2e/quick >/dev/null; wc -l <times)" 0
 

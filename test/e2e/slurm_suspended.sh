@@ -31,6 +31,7 @@ rig_start
 ceemsd_start --energy.model=host --energy.host-source=model --energy.model.idle-watts=$((10 * cpus)) \
 	--energy.model.max-watts=$((10 * cpus + 1000 * cpus)) --energy.idle-watts=other:$((10 * cpus)) \
 	--energy.interval=200ms
+ok "ceemsd is up" wait_for 20 ceemsd_up
 srun -n1 -c1 --mem=20 "$JOBS/burn" 60000 >/dev/null 2>&1 & burn=$!
 started $burn
 ok "a job that runs is charged" wait_for 20 charged

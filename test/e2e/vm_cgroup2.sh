@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Slurm 24.11 on cgroup v2 with every controller, in a virtual machine: jobs, their records
 # and their metrics (test/vm/cgroup2_guest.sh). Debian's own Slurm on cgroup v2, too.
-# timeout 1300
+# timeout 2000
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Hardware events on a processor that has them: an emulated arm64 one, whose instructions can be counted by hand.
 # The programs are built for it here.
-# timeout 900
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

@@ -4,7 +4,7 @@
 # the node's power at the real /dev/ipmi0 (test/vm/ipmi_guest.sh). And QEMU's own BMC, which
 # knows no DCMI.
 # busy
-# timeout 1300
+# timeout 2000
 . "$(dirname "$0")/../tap.sh"
 
 why=$(test/vm/run possible --host) || skip_all "$why"

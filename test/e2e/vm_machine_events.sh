@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Hardware events of virtual machines on a processor that has them: libvirtd and QEMU in an emulated arm64 machine.
-# timeout 900
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

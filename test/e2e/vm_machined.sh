@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Virtual machines below systemd-machined on cgroup v2: a real libvirtd in a virtual machine (test/vm/machined_guest.sh).
-# timeout 700
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

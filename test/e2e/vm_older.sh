@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The kernel programs on Debian 12's kernel (6.1), which has no tracepoints of sockets, in a virtual machine.
-# timeout 700
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Profiles on arm64: an emulated processor that signs return addresses (pointer authentication), and programs without frame
 # pointers, some of which have it do so, and Python. What is here builds them.
-# timeout 900
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

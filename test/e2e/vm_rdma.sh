@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What units hold of RDMA devices, on soft RoCE with traffic, in a virtual machine.
-# timeout 700
+# timeout 1500
 # busy
 . "$(dirname "$0")/../tap.sh"
 . test/vm/lines.sh

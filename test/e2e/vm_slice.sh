@@ -3,7 +3,7 @@
 # CgroupSlice= (Slurm 25.11) in a real Slurm on cgroup v2, in a virtual machine: jobs of a slurmd below
 # another slice than system.slice, by their records and found without one. Needs such a Slurm in PATH
 # (Debian has none) and its plugins (make SLURM_SRC=).
-# timeout 700
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 . test/slurm.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The packaged services under a real systemd, in a virtual machine (test/vm/systemd_guest.sh):
 # started, ready, fenced in, reloaded, killed and started again, ended.
-# timeout 700
+# timeout 1500
 # alone
 . "$(dirname "$0")/../tap.sh"
 why=$(test/vm/run possible --host) || skip_all "$why"

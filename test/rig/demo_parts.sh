@@ -112,7 +112,7 @@ is_complete() {
 	local i=0 u
 	for u in $(names); do
 		[ -n "$(ask "ceems_compute_unit_cpu_user_seconds_total{uuid=\"$u\"} > 0")" ] || return 1
-		[[ $(as "${users[i]}" cacct --manager=$manager -n -P -o JobIDRaw,User 2>/dev/null) == *"$u|${users[i]}"* ]] || return 1
+		[[ $(as "${users[i]}" cacct --manager=$manager -n -P -o JobIDRaw,User,State 2>/dev/null) =~ "$u|${users[i]}|"(RUNNING|ACTIVE) ]] || return 1
 		i=$((i + 1))
 	done
 	[ $i = ${#users[@]} ]
@@ -144,16 +144,16 @@ demo_start() { # HEADING [option of unshare]
 	mkdir -m 755 "$dir" || die "cannot make $dir"
 	setsid unshare -pf ${2:-} --kill-child=KILL --mount-proc "$self" inside "$dir" </dev/null >"$dir/out" 2>&1 &
 	echo $! >"$dir/pid"
-	for ((i = 0; i < 1500; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		[ ! -s "$dir/env" ] || break
 		[ -e "/proc/$(cat "$dir/pid")" ] || { cat "$dir/out" >&2; die "it did not start"; }
 		sleep 0.2
 	done
-	. "$dir/env" || die "it did not start in 5 minutes"
+	. "$dir/env" || die "it did not start in 10 minutes"
 	mkdir -p "$out" && ln -sf "$dir/env" "$out/demo.env"
 	[ -z "${2:-}" ] || demo_in=(nsenter -t "$(cat "$dir/pid")" -n)
-	for ((i = 0; i < 600; i++)); do is_complete && break; sleep 0.2; done
-	for ((i = 0; i < 100; i++)); do has_energy && break; sleep 0.2; done
+	for ((i = 0; i < 1500; i++)); do is_complete && break; sleep 0.2; done
+	for ((i = 0; i < 600; i++)); do has_energy && break; sleep 0.2; done
 	page "$1"
 	is_complete || die "the rows are not complete (logs: $dir/log)"
 	cat <<-END

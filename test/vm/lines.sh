@@ -9,7 +9,7 @@ vm_guest() { # NAME [options of test/vm/run] -- COMMAND...: runs it there and nu
 	[ -x "$BUILD/${vm_program:-ceemsd}" ] || { skip "$name" "${vm_program:-ceemsd} was not built here"; return; }
 	# kernel programs are attached by patching instructions, too: see test/vm/run
 	for _ in 1 2 3; do
-		test/vm/run "${options[@]}" --timeout=560 "$@" >"$SCRATCH/out"
+		test/vm/run "${options[@]}" --timeout=900 "$@" >"$SCRATCH/out"
 		rc=$?
 		[ $rc = 123 ] || break
 		echo "# the emulator killed the guest's kernel: once more"
