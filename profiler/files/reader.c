@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
 #include "lib/fs.h"
+#include "lib/parse.h"
 #include "lib/time_share.h"
 #include "profiler/files/file_reader.h"
 #include "profiler/files/fork_server.h"
@@ -135,18 +135,20 @@ static ssize_t receive_answer(const struct reader_child *c, void *data, size_t s
 	return n < 0 ? -errno : (size_t)n > size ? -EMSGSIZE : n;
 }
 
-/* How long a process has waited for a CPU so far: Documentation/scheduler/
- * sched-stats.rst. 0: not shown. */
+/* How long a process has waited for a CPU so far: the second number, in
+ * Documentation/scheduler/sched-stats.rst. 0: not shown. */
 static uint64_t read_cpu_delay_ns(pid_t pid)
 {
 	char path[32], text[128];
-	uint64_t ret = 0;
+	const char *p = text;
+	uint64_t ran, delay;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
-	if (fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL) <= 0 ||
-	    sscanf(text, "%*u %" SCNu64, &ret) != 1)
+	ssize_t n = fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL);
+	if (n <= 0 || scan_u64(&p, text + n, &ran) < 0 || !scan_blank(&p, text + n) ||
+	    scan_u64(&p, text + n, &delay) < 0)
 		return 0;
-	return ret;
+	return delay;
 }
 
 static bool is_late(const struct reader_child *c)
