@@ -53,6 +53,17 @@ run_in_group() { # program...
 profile() { # seconds: stacks, summary
 	"$BUILD/ceems-profiler" --cgroup="$group" --duration="$1s" --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
 }
+profile_program() { # until it has run for two seconds, however long that takes
+	local profiler
+	: >"$SCRATCH/summary"
+	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
+	profiler=$!
+	started $profiler
+	wait_for 60 grep -q 'msg="sampling' "$SCRATCH/summary"
+	wait_for 120 has_run $program $(($(cpu_ticks $program) + 200))
+	kill $profiler
+	wait $profiler
+}
 number() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$SCRATCH/summary"; }
 judge() { # what: of the samples with a stack at least 98 % are whole
 	local samples whole first
@@ -69,7 +80,7 @@ run_built() { # what pattern compile...
 	shift 2
 	"$@" -o "$SCRATCH/program" 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
 	run_in_group "$SCRATCH/program"
-	profile 2
+	profile_program
 	end_program
 	judge "$what"
 	like "$what: they are its calls" "$(sort -t' ' -k2 -rn "$SCRATCH/stacks" | head -n 20)" "$wanted"

@@ -56,9 +56,9 @@ batch -J other --uid=daemon --wrap "$burn 40" >/dev/null
 signal=$(batch -J signal "$JOBS/signal")
 ok "a script waits for its signal" wait_for 20 test -e "$JOBS/burnt"
 scancel --batch --signal=USR1 "$signal"
-low=$(batch -J low -p low -n"$all" --wrap "$burn 400")
+low=$(batch -J low -p low -n"$all" --wrap "$burn 4000") # for longer than a busy controller needs to suspend it
 wait_for 20 in_state "$low" RUNNING
-batch -J high -p high -n"$all" --wrap "$burn 1500" >/dev/null
+batch -J high -p high -n"$all" --wrap "$burn 4000" >/dev/null
 ok "a job of a higher tier suspends another" wait_for 20 in_state "$low" SUSPENDED
 again=$(batch -J again -p again -n"$all" --requeue --wrap "$burn 200; touch $JOBS/\$SLURM_JOB_ID.\${SLURM_RESTART_COUNT:-0}; [ \"\${SLURM_RESTART_COUNT:-0}\" != 0 ] || sleep 100")
 wait_for 20 test -e "$JOBS/$again.0"
