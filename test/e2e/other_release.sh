@@ -4,7 +4,7 @@
 # 0700 of an ordinary user with sudo, the packages that README names and no others, then README's
 # commands: make demo, and make check-unit.
 # Without a mirror, or when it gives out meanwhile, it is skipped.
-# timeout 2700
+# timeout 4500
 # share 80
 . "$(dirname "$0")/../tap.sh"
 have_root || skip_all "needs root"
