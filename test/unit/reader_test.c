@@ -208,6 +208,7 @@ static void begin_hog(pid_t child)
 		for (;;)
 			;
 	}
+	assert_true(hog.pid > 0);
 	assert_int_equal(sched_setaffinity(hog.pid, sizeof(here), &here), 0);
 	assert_int_equal(sched_setaffinity(child, sizeof(here), &here), 0);
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)child, 19), 0);
@@ -230,14 +231,14 @@ static void end_hog(void *child)
 static void a_child_that_waits_for_a_cpu_is_waited_for(void **state)
 {
 	enum { LINES = 900000 };
-	struct reader *r = start_reader();
-	FILE *map = tmpfile();
 	struct reader_names names;
 	pid_t child;
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip(); /* it may not raise the child's priority again */
+	struct reader *r = start_reader();
+	FILE *map = tmpfile();
 	assert_non_null(map);
 	(void)fprintf(map, "1 1 first\n");
 	assert_int_equal(fflush(map), 0);
