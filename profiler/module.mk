@@ -14,6 +14,7 @@ libprofiler_SRCS += profiler/blocked.c
 libprofiler_SRCS += profiler/by_hand.c
 libprofiler_SRCS += profiler/debug_files.c
 libprofiler_SRCS += profiler/door.c
+libprofiler_SRCS += profiler/files/cpu_delay.c
 libprofiler_SRCS += profiler/files/dynamic_symbols.c
 libprofiler_SRCS += profiler/files/elf_file.c
 libprofiler_SRCS += profiler/files/file_names.c

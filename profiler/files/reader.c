@@ -2,7 +2,6 @@
 #include "profiler/files/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,9 +13,8 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/fd_pass.h"
-#include "lib/fs.h"
-#include "lib/parse.h"
 #include "lib/time_share.h"
+#include "profiler/files/cpu_delay.h"
 #include "profiler/files/file_reader.h"
 #include "profiler/files/fork_server.h"
 
@@ -135,29 +133,13 @@ static ssize_t receive_answer(const struct reader_child *c, void *data, size_t s
 	return n < 0 ? -errno : (size_t)n > size ? -EMSGSIZE : n;
 }
 
-/* How long a process has waited for a CPU so far: the second number, in
- * Documentation/scheduler/sched-stats.rst. 0: not shown. */
-static uint64_t read_cpu_delay_ns(pid_t pid)
-{
-	char path[32], text[128];
-	const char *p = text;
-	uint64_t ran, delay;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
-	ssize_t n = fs_read_at(AT_FDCWD, path, text, sizeof(text), NULL);
-	if (n <= 0 || scan_u64(&p, text + n, &ran) < 0 || !scan_blank(&p, text + n) ||
-	    scan_u64(&p, text + n, &delay) < 0)
-		return 0;
-	return delay;
-}
-
 static bool is_late(const struct reader_child *c)
 {
 	uint64_t took = clamp_minus(clock_boottime_ns(), c->asked_ns);
 
 	if (took < DEADLINE_NS || took >= LATEST_NS)
 		return took >= LATEST_NS;
-	uint64_t delay = clamp_minus(read_cpu_delay_ns(c->pid), c->delayed_ns);
+	uint64_t delay = clamp_minus(cpu_delay_ns(c->pid), c->delayed_ns);
 	return clamp_minus(took, delay) >= DEADLINE_NS;
 }
 
@@ -237,7 +219,7 @@ static int ask_reader(struct reader *r, int fd, uint32_t uid,
 		return rc;
 	(*ret)->last = ++r->asked;
 	(*ret)->asked_ns = clock_boottime_ns();
-	(*ret)->delayed_ns = read_cpu_delay_ns((*ret)->pid);
+	(*ret)->delayed_ns = cpu_delay_ns((*ret)->pid);
 	rc = fd_pass_send((*ret)->socket, q, sizeof(*q), NULL, 0, 0);
 	return rc < 0 ? lose_child(r, *ret, uid, rc) : 0;
 }
