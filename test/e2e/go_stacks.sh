@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Stacks of a Go program, which has no call frame information, by its frame pointers; a stripped one has its names.
 . "$(dirname "$0")/../tap.sh"
+. "$TOP/test/profiler_group.sh"
 [ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
 command -v go >/dev/null || skip_all "go is not installed"
 mkdir -p "$SCRATCH/go"
@@ -58,21 +59,12 @@ names() { "$BUILD/file_names" "$SCRATCH/$1" /none <"$SCRATCH/addresses" | sed 's
 all=$(wc -l <"$SCRATCH/addresses") same=$(paste -d'\n' <(names whole) <(names stripped) | awk 'NR % 2 { a = $0; next } a == $0 && a != "" { n++ } END { print n + 0 }')
 ok "a stripped program's functions have their names ($same of $all)" test $((same * 100)) -ge $((all * 98))
 
-have_root || { tap_done; exit; }
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || { skip "stacks" "no control group can be made here"; tap_done; exit; }
-test_cleanup() { wait_for 20 rmdir "$group"; }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none")
-[ -z "$why" ] || { skip "stacks" "this kernel does not let it: ${why#*msg=}"; tap_done; exit; }
+profiler_group || { skip "stacks" "$why"; tap_done; }
 for p in whole stripped; do
-	(echo $BASHPID >"$group/cgroup.procs" && exec "$SCRATCH/$p") </dev/null >/dev/null 2>&1 &
-	program=$!
-	started $program
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=2s --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
-	kill $program
-	wait $program 2>/dev/null
-	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") first=$(sed -n 's/.*first of a process \([0-9]*\).*/\1/p' "$SCRATCH/summary")
+	run_in_group "$SCRATCH/$p"
+	profile_program 200
+	end_program
+	samples=$(samples) first=$(number "first of a process")
 	right=$(awk '/^runtime\.(goexit|mstart|mcall|morestack|rt0_go|asmcgocall)|^_rt0_amd64/ { n += $NF } END { print n + 0 }' "$SCRATCH/stacks")
 	ok "$p: there are samples (${samples:-none})" test "${samples:-0}" -ge 20
 	ok "$p: stacks reach their beginning ($right, and ${first:-0} from before it was known)" test $((right * 100)) -ge $(((${samples:-1} - ${first:-0}) * 95)) || sort -t' ' -k2 -rn "$SCRATCH/stacks" | grep -v ^runtime.goexit | head -n 5 >&2

@@ -3,14 +3,9 @@
 # Code that a program has made as it ran: followed by its frame pointers, named by the program's /tmp/perf-PID.map, if that is
 # the user's own.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
-have_root || skip_all "not root"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
-test_cleanup() { rm -f "$map"; wait_for 20 rmdir "$group"; }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none")
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+. "$TOP/test/profiler_group.sh"
+test_cleanup() { rm -f "$map"; remove_group; }
+profiler_group || skip_all "$why"
 cat >"$SCRATCH/jit.c" <<'C'
 #include <stdio.h>
 #include <string.h>

@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Stacks of programs without frame pointers, as compilers make them, followed to the program's start.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
-have_root || skip_all "not root"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
-test_cleanup() { wait_for 20 rmdir "$group"; }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none") # nothing runs there
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+. "$TOP/test/profiler_group.sh"
+profiler_group || skip_all "$why"
 ok "a group where nothing runs has no stacks" test ! -s "$SCRATCH/none"
 
 cat >"$SCRATCH/f.f90" <<'F'
@@ -45,42 +39,23 @@ program p
  end do
 end program
 F
-run_in_group() { # program...
-	(echo $BASHPID >"$group/cgroup.procs" && exec "$@") </dev/null >/dev/null 2>&1 &
-	program=$!
-	started $program
-}
 profile() { # seconds: stacks, summary
 	"$BUILD/ceems-profiler" --cgroup="$group" --duration="$1s" --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary"
 }
-profile_program() { # until it has run for two seconds, however long that takes
-	local profiler
-	: >"$SCRATCH/summary"
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
-	profiler=$!
-	started $profiler
-	wait_for 60 grep -q 'msg="sampling' "$SCRATCH/summary"
-	wait_for 120 has_run $program $(($(cpu_ticks $program) + 200))
-	kill $profiler
-	wait $profiler
-}
-number() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$SCRATCH/summary"; }
 judge() { # what: of the samples with a stack at least 98 % are whole
 	local samples whole first
-	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
+	samples=$(samples) whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
 	first=$(number "first of a process")
 	ok "$1: there are samples (${samples:-none})" test "${samples:-0}" -ge 20
 	ok "$1: their stacks are whole (${whole:-0}, and $first from before it was known)" test $((${whole:-0} * 100)) -ge $(((${samples:-1} - ${first:-0}) * 98))
 	is "$1: none was lost" "$(number lost)" 0
 }
-is_empty() { [ -z "$(cat "$group/cgroup.procs")" ]; }
-end_program() { kill $program; wait $program 2>/dev/null; }
 run_built() { # what pattern compile...
 	local what=$1 wanted=$2
 	shift 2
 	"$@" -o "$SCRATCH/program" 2>"$SCRATCH/cc" || { skip "$what" "$1 cannot do it here"; return; }
 	run_in_group "$SCRATCH/program"
-	profile_program
+	profile_program 200
 	end_program
 	judge "$what"
 	like "$what: they are its calls" "$(sort -t' ' -k2 -rn "$SCRATCH/stacks" | head -n 20)" "$wanted"
@@ -133,8 +108,7 @@ if gcc -O3 -fomit-frame-pointer -o "$SCRATCH/short" "$SCRATCH/short.c" -lm 2>"$S
 		run_in_group bash -c 'while :; do "$0"; done' "$SCRATCH/short"
 		profile 8
 		end_program
-		wait_for 20 is_empty
-		whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary") samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary")
+		whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary") samples=$(samples)
 		! most_whole || break
 	done
 	ok "also of programs of 0.2 s (${whole:-0} of ${samples:-0})" most_whole

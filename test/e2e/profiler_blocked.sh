@@ -3,14 +3,8 @@
 # Where threads of a control group are blocked and for how long, beside what the program itself measured around its
 # calls; nobody else's. Also with the waiting for a CPU after each, which both have.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev; x86-64)"
-have_root || skip_all "not root"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
-test_cleanup() { wait_for 20 rmdir "$group"; }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --profiling.off-cpu=true --log.level=error 2>&1 >/dev/null) # nothing runs there
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+. "$TOP/test/profiler_group.sh"
+profiler_group --profiling.off-cpu=true || skip_all "$why"
 
 cat >"$SCRATCH/a.c" <<'C'
 #include <linux/futex.h>
@@ -93,21 +87,12 @@ int main(int argc, char **argv)
 C
 build_one() { gcc -O3 -fomit-frame-pointer -fno-inline -fno-optimize-sibling-calls -o "$SCRATCH/$1" "$SCRATCH/a.c" -pthread -lm "${@:2}"; }
 build_one blocks && build_one others -Din_sleep=other_sleep || { ok "the programs are built" false; tap_done; }
-samples() { grep -q 'msg="sampling' "$SCRATCH/summary"; }
-begin_profile() {
-	: >"$SCRATCH/summary" # a shell may be late to begin the next one
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 --profiling.off-cpu=true >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
-	profiler=$!
-	started $profiler
-	wait_for 60 samples
-}
 profile() { # what how-long [command]: the program runs wholly while it is sampled
-	begin_profile
+	begin_profiler --profiling.off-cpu=true
 	(echo $BASHPID >"$group/cgroup.procs" && exec "${@:3}" "$SCRATCH/blocks" "$1" "$2") >"$SCRATCH/told" </dev/null &
 	program=$!
 	started $program
 }
-end_profile() { kill $profiler; wait $profiler 2>/dev/null; }
 seconds() { awk -v p=";$1;" 'index($0, p) { ns += $NF } END { printf "%.6f", ns / 1e9 }' "$SCRATCH/stacks"; }
 told() { awk -v p="$1" -v i="${2:-2}" '$1 == p { print $i }' "$SCRATCH/told"; }
 within_percent() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; exit !(b > 0 && d < b * p / 100 && -d < b * p / 100) }'; }
@@ -120,7 +105,7 @@ other=$!
 started $other
 profile shares 10 "${fifo[@]}"
 wait $program
-end_profile
+end_profiler
 for place in in_sleep in_futex in_pipe; do
 	ok "$place is blocked as long as it says, within 2 % ($(seconds $place) of $(told $place) s)" within_percent "$(seconds $place)" "$(told $place)" 2
 done
@@ -135,7 +120,7 @@ wait $other 2>/dev/null
 # run between its clocks may be in it or not.
 profile naps 12 "${fifo[@]}"
 wait $program
-end_profile
+end_profiler
 for place in short_nap long_nap; do
 	ok "one in many: $place has its own time, within 15 % ($(seconds $place) of $(told $place) s)" awk -v a="$(seconds $place)" -v wall="$(told $place)" \
 		-v idle="$(told $place 3)" -v chance="$(told $place 4)" 'BEGIN { exit !(wall > 0 && chance < wall * 0.12 && a < wall + chance && a > idle - chance && a > wall * 0.85) }'
@@ -153,7 +138,7 @@ wait_for 60 is_asleep
 asleep=$(now_us)
 sleep 5
 least=$(($(now_us) - asleep))
-end_profile
+end_profiler
 most=$(($(now_us) - begun))
 kill $program
 wait $program 2>/dev/null
@@ -165,13 +150,13 @@ if command -v taskset >/dev/null; then
 	taskset -c 0 "$SCRATCH/others" busy 0 </dev/null &
 	other=$!
 	started $other
-	begin_profile
+	begin_profiler --profiling.off-cpu=true
 	(echo $BASHPID >"$group/cgroup.procs" && exec taskset -c 0 "$SCRATCH/blocks" busy 0) </dev/null &
 	program=$!
 	started $program
 	has_waited() { [ "$(awk '/^nonvoluntary/ { print $2 }' "/proc/$program/status")" -gt 20 ]; }
 	wait_for 60 has_waited
-	end_profile
+	end_profiler
 	waited=$(awk '/^nonvoluntary/ { print $2 }' "/proc/$program/status")
 	kill $program $other
 	wait $program $other 2>/dev/null

@@ -3,20 +3,15 @@
 # A program whose file root may not open, as on an NFS with root_squash: here on a FUSE that is its user's alone. Its stacks
 # and names come from what the process has mapped of it.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
-have_root || skip_all "not root"
+. "$TOP/test/profiler_group.sh"
 [ -c /dev/fuse ] || skip_all "there is no /dev/fuse"
 command -v setpriv >/dev/null || skip_all "no setpriv"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
 mkdir "$SCRATCH/mount"
 test_cleanup() {
 	umount -l "$SCRATCH/mount" 2>/dev/null
-	wait_for 20 rmdir "$group"
+	remove_group
 }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+profiler_group || skip_all "$why"
 cat >"$SCRATCH/a.c" <<'C'
 #include <math.h>
 volatile double s;
@@ -40,16 +35,8 @@ int main(void)
 C
 user=65533
 begin_program() {
-	(echo $BASHPID >"$group/cgroup.procs" && exec setpriv --reuid=$user --regid=$user --clear-groups "$SCRATCH/mount/program") </dev/null >/dev/null 2>"$SCRATCH/log" &
-	program=$!
-	started $program
+	run_in_group setpriv --reuid=$user --regid=$user --clear-groups "$SCRATCH/mount/program"
 	wait_for 20 grep -q mount/program "/proc/$program/maps"
-}
-begin_profiler() {
-	"$BUILD/ceems-profiler" --cgroup="$group" --duration=1h --profile.hz=97 >"$SCRATCH/stacks" 2>"$SCRATCH/summary" &
-	profiler=$!
-	started $profiler
-	wait_for 60 grep -q 'msg="sampling' "$SCRATCH/summary"
 }
 end_programs() {
 	kill -9 $program
@@ -67,13 +54,11 @@ try() { # first what flags...: first: the program or the profiler
 	started $server
 	wait_for 20 grep -q ready "$SCRATCH/said" || { skip "$1" "no FUSE here: $(tail -n 1 "$SCRATCH/log")"; return; }
 	ok "$1: root may not open it" test ! -r "$SCRATCH/mount/program"
-	: >"$SCRATCH/summary"
 	if [ "$first" = program ]; then begin_program; begin_profiler; else begin_profiler; begin_program; fi
 	wait_for 120 has_run $program 300
-	kill $profiler
-	wait $profiler
+	end_profiler
 	like "$1: what it exports has its names, what it does not its file's, to the program's start" "$(cat "$SCRATCH/stacks")" '_start;.*main;\[program\];middle;leaf [0-9]'
-	samples=$(sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary") whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
+	samples=$(samples) whole=$(sed -n 's/.*: \([0-9]*\) whole.*/\1/p' "$SCRATCH/summary")
 	[ "$first" = program ] || { end_programs; return; }
 	ok "$1: nearly all stacks are whole (${whole:-0} of ${samples:-0})" test "${samples:-0}" -gt 10 -a $((${whole:-0} * 100)) -ge $((${samples:-0} * 98))
 	end_programs

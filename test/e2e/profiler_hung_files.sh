@@ -3,19 +3,14 @@
 # A program on a file system whose server stands still is profiled without its names; others beside it have theirs, and the
 # profiler ends when it should.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
-have_root || skip_all "not root"
+. "$TOP/test/profiler_group.sh"
 [ -c /dev/fuse ] || skip_all "there is no /dev/fuse"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
 mkdir "$SCRATCH/mount"
 test_cleanup() {
 	umount -l "$SCRATCH/mount" 2>/dev/null
-	wait_for 20 rmdir "$group"
+	remove_group
 }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >"$SCRATCH/none")
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+profiler_group || skip_all "$why"
 for n in good hung; do
 	printf '#include <math.h>\nvolatile double s;\n__attribute__((noinline)) void leaf_of_%s(void) { for (int i = 0; i < 100000; i++) s += sqrt(i); }\nint main(void) { for (;;) leaf_of_%s(); }\n' $n $n >"$SCRATCH/$n.c"
 	# names far behind the code: they are read when it hangs already

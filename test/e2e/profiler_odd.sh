@@ -3,15 +3,9 @@
 # What programs do to their profile: recursion 100000 deep, files that are deleted or replaced as they run,
 # a home that is closed to others, private mounts, another root, processes that come and go by the thousand.
 . "$(dirname "$0")/../tap.sh"
-[ -x "$BUILD/ceems-profiler" ] || skip_all "the profiler was not built here (libdw-dev)"
-have_root || skip_all "not root"
+. "$TOP/test/profiler_group.sh"
 command -v gcc >/dev/null || skip_all "gcc is not installed"
-if [ -d /sys/fs/cgroup/cpuacct ]; then parent=/sys/fs/cgroup/cpuacct; else parent=/sys/fs/cgroup; fi
-group=$parent/ceems_test_$$
-mkdir "$group" 2>/dev/null || skip_all "no control group can be made here"
-test_cleanup() { wait_for 20 rmdir "$group"; }
-why=$("$BUILD/ceems-profiler" --cgroup="$group" --duration=1ms --log.level=error 2>&1 >/dev/null)
-[ -z "$why" ] || skip_all "this kernel does not let it: ${why#*msg=}"
+profiler_group || skip_all "$why"
 
 cat >"$SCRATCH/a.c" <<'C'
 #include <math.h>
@@ -33,10 +27,6 @@ run_in_group() { # program...
 }
 executes() { [ "$(readlink "/proc/$program/exe")" = "$(readlink -f "$(command -v "$1")")" ]; }
 profile() { "$BUILD/ceems-profiler" --cgroup="$group" --duration="$1" --profile.hz=97 "${@:2}" >"$SCRATCH/stacks" 2>"$SCRATCH/summary"; }
-number() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$SCRATCH/summary"; }
-samples() { sed -n 's/.*msg="\([0-9]*\) samples.*/\1/p' "$SCRATCH/summary"; }
-is_empty() { [ -z "$(cat "$group/cgroup.procs")" ]; }
-end_program() { kill $program; wait $program 2>/dev/null; wait_for 20 is_empty; }
 
 build deep "$SCRATCH/deep" && build first "$SCRATCH/first" && build second "$SCRATCH/second" || { ok "programs are built" false; tap_done; }
 run_in_group "$SCRATCH/deep" 100000
