@@ -28,5 +28,7 @@ count_records() { [ "$(records | wc -l)" -ge "$1" ]; }
 # events of a job in order: "requeued ended"
 events() { record "select(.job_id == $1).event" | paste -sd' '; }
 has_events() { [ "$(events "$1")" = "$2" ]; }
-ctld_pid() { cat "$SLURM/pid/slurmctld"; }
+# the first line: on reconfigure Slurm 24.11 writes over the file without shortening it, and after a
+# number of five digits one of three leaves the rest of the old one in a second line
+ctld_pid() { head -n 1 "$SLURM/pid/slurmctld"; }
 complaints() { grep -c "ceems: .*$1" "$SLURM/log/slurmctld.log"; }
