@@ -100,8 +100,8 @@ scontrol update JobId="$moved" ReqNodeList= ExcNodeList=$a StartTime=now
 ok "and again on another" wait_for 30 on $b
 wait_for 20 test -e "$JOBS/burnt-$b"
 scancel "$moved"
-is_moved() { is_db "SELECT count(*) FROM unit WHERE uuid = '$moved' AND known_by = 'jobcomp' AND ended IS NOT NULL" 2; }
-ok "it has a record of each run" wait_for 20 is_moved
+is_moved() { is_db "SELECT count(*) FROM unit WHERE uuid = '$moved' AND known_by = 'jobcomp' AND ended IS NOT NULL" 2 && is_db "SELECT count(*) FROM unit_node WHERE uuid = '$moved'" 2; }
+ok "it has a record of each run, and its node's word" wait_for 20 is_moved
 ok "all comes to rest" wait_for 30 nothing_waits
 is "each run with the report of its own node" "$(db "SELECT u.restarts, u.state, u.node_list, string_agg(o.name, ' '), sum(n.cpu_user_ns + n.cpu_system_ns) >= 100000000
 	FROM unit u JOIN unit_node n ON n.unit = u.id JOIN node o ON o.id = n.node WHERE u.uuid = '$moved' GROUP BY 1, 2, 3 ORDER BY 1")" \
