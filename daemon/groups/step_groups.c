@@ -13,6 +13,7 @@
 #include "daemon/options.h"
 #include "daemon/units.h"
 #include "daemon/units_report.h"
+#include "daemon/units_totals.h"
 #include "lib/cgroup.h"
 #include "lib/clock.h"
 #include "lib/crc32c.h"
@@ -308,18 +309,23 @@ static uint32_t put_step(struct step_groups *g, uint32_t slot)
 	return find_step(g, slot);
 }
 
-/* v1: the same step's groups in other hierarchies, which end at about the same time. */
+/* v1: the same step's groups in other hierarchies, which end at about the same time. A
+ * task enters one after the other, so that on a hybrid host one has more CPU time. */
 static void add_siblings(const struct step_groups *g, uint32_t slot,
 			 struct unit_totals *t)
 {
 	const struct group_slot *own = &g->slots.slots[slot];
+	struct unit_totals sibling;
 
 	for (uint32_t n = 0; n < g->listed_count; n++) {
 		const struct group_slot *s = &g->slots.slots[g->listed[n]];
 		uint8_t marks = g->marks[g->listed[n]];
 		if ((marks & FOLLOW_ENDED) && !(marks & FOLLOW_KEPT) && s != own &&
-		    strcmp(s->path, own->path) == 0)
-			add_counters(s, t);
+		    strcmp(s->path, own->path) == 0) {
+			sibling = (struct unit_totals){0};
+			add_counters(s, &sibling);
+			totals_merge(t, &sibling);
+		}
 	}
 }
 

@@ -37,13 +37,19 @@ path() {
 	esac
 }
 busy='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
-# NUMBER WAIT: a pod with two containers, one after the other; all is removed at once, or after WAIT. What it has used is in used.NUMBER
+between=${busy/60000/4000} # a task enters one hierarchy after the other, and may work between
+# NUMBER WAIT [blind]: a pod with two containers, one after the other; all is removed at once, or after WAIT. What it has used is
+# in used.NUMBER. blind: both daemons hang from the pod's start to its end, so that the kernel program alone has seen it
 run_pod() {
 	local m d
 	for m in "${mounts[@]}"; do mkdir -p "$m/$name/$(path "$1")/cri-1" "$m/$name/$(path "$1")/cri-2"; done
+	[ -z "${3:-}" ] || { sleep 0.3; kill -STOP "${k8s_pids[@]}" "$ceemsd_pid"; }
 	for c in cri-1 cri-2; do
 		(
-			for m in "${mounts[@]}"; do echo $BASHPID >"$m/$name/$(path "$1")/$c/cgroup.procs"; done
+			for m in "${mounts[@]}"; do
+				echo $BASHPID >"$m/$name/$(path "$1")/$c/cgroup.procs"
+				eval "$between"
+			done
 			exec sh -c "$busy"
 		)
 	done
@@ -55,6 +61,7 @@ run_pod() {
 	fi >"used.$1"
 	sleep "$2"
 	for m in "${mounts[@]}"; do rmdir "$m/$name/$d"/cri-* "$m/$name/$d"; done
+	kill -CONT "${k8s_pids[@]}" "$ceemsd_pid"
 }
 # LOG EBPF-OPTION...: ceemsd and one ceems-k8s per driver
 begin() {
@@ -97,7 +104,8 @@ all_exact() { [ -z "$(wrong)" ]; }
 
 if [ -x "$BUILD/ceems-opener" ] && "$BUILD/ceems-opener" >/dev/null 2>&1; then
 	begin ebpf.log --collector.ebpf
-	for i in 1 2 3 4 5 6; do run_pod $i 0; done
+	for i in 1 2 3; do run_pod $i 0; done
+	for i in 4 5 6; do run_pod $i 0 blind; done
 	ok "pods of both drivers and all classes have all their CPU time, removed at once" wait_for 30 all_exact ||
 		{ wrong; grep -E "^ceems_(ring_dropped|steps_lost)" body; tail -n 5 ebpf.log k8s.*.log; } | sed "s/^/# /"
 	is "six units, and nothing else" "$(grep -c '^ceems_compute_unit_cpu_user_seconds_total{manager="k8s"' body)" 6

@@ -61,6 +61,21 @@ static void both_hierarchies_of_v1_are_one_step(void **state)
 	assert_int_equal(units_get(lab.units, units_next(lab.units, 0))->uid, 1000);
 }
 
+/* A hybrid host: a task was in one of the two a moment before it was in the other. */
+static void the_hierarchy_with_more_cpu_time_is_believed(void **state)
+{
+	struct unit_totals t;
+
+	(void)state;
+	uint32_t v1 = play_mkdir(PATH_V1, 4), unified = play_mkdir(PATH_V1, 0);
+	play_rmdir(v1, 4000, 0);
+	play_rmdir(unified, 3600, 0);
+	step_lab_pass(GROUP_SETTLE_MS);
+	total_of_unit(&t);
+	assert_int_equal(t.cpu_user_ns, 3000);
+	assert_int_equal(t.cpu_system_ns, 1000);
+}
+
 static void a_stop_record_wins(void **state)
 {
 	struct unit_totals t;
@@ -505,6 +520,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, step_lab_open, step_lab_close)
 		TEST(a_step_of_which_no_record_tells_is_counted),
 		TEST(both_hierarchies_of_v1_are_one_step),
+		TEST(the_hierarchy_with_more_cpu_time_is_believed),
 		TEST(a_stop_record_wins),
 		TEST(end_of_a_virtual_machine_gets_the_kernels_counters),
 		TEST(a_running_step_ends_with_the_kernels_word),
