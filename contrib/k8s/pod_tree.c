@@ -177,10 +177,8 @@ static void begin_look(struct pod_tree *t, const char *uid, const char *path)
 	}
 	if (!l && wd >= 0)
 		l = add_look(t, uid, path);
-	else if (l && wd == l->entry.wd)
+	else if (l)
 		read_last(t, l); /* it may have become empty meanwhile */
-	else if (l) /* another group of its path: with the first went its watch */
-		l->counters = (struct record_counters){.source = COUNTERS_NONE};
 	if (l)
 		group_index_watch(&t->looks, &l->entry, wd);
 }
@@ -249,6 +247,9 @@ static void see_name(struct pod_tree *t, const struct folder *f, const char *nam
 
 	if (!find_uid(f, name, uid, path))
 		return;
+	if (!pods_has_group(t->pods, uid, path))
+		end_look(t, uid,
+			 path); /* of an earlier group, if it was not heard of */
 	pods_see_group(t->pods, uid, path, find_bits(t, f), before);
 	begin_look(t, uid, path);
 	container_tree_see_pod(t->containers, uid, path, t->hierarchy);
@@ -360,7 +361,9 @@ static void take_event(struct pod_tree *t, const struct inotify_event *e)
 		return;
 	if (e->mask & IN_CREATE)
 		see_name(t, f, e->name, false);
-	else if (e->mask & IN_DELETE && find_uid(f, e->name, uid, path))
+	/* the next group of its path may be there, and known, by now */
+	else if (e->mask & IN_DELETE && find_uid(f, e->name, uid, path) &&
+		 !pods_has_group(t->pods, uid, path))
 		end_look(t, uid, path);
 }
 

@@ -242,15 +242,16 @@ static void end_run(struct pods *p, struct pod *o,
 		~(uint32_t)(POD_RUNS | POD_BEFORE | POD_SENT | POD_LISTED | POD_FAILED);
 }
 
-/* Whether the group at its path is another one than when it was told of. */
-static bool is_made_again(const struct pods *p, const struct pod *o)
+bool pods_has_group(struct pods *p, const char *uid, const char *path)
 {
+	const struct pod *o = find_pod(p, uid);
 	struct record r;
 
+	if (!o || !(o->marks & POD_RUNS) || strcmp(o->path, path) != 0)
+		return false;
 	record_init(&r, RECORD_STEP_START, MANAGER_K8S);
-	(void)record_add_cgroup(&r, o->bits, o->path);
-	uint32_t run = teller_run(p->place.cgroupfd, &p->place.layout, &r);
-	return o->run && run && run != o->run;
+	(void)record_add_cgroup(&r, o->bits, path);
+	return o->run && o->run == teller_run(p->place.cgroupfd, &p->place.layout, &r);
 }
 
 void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t bits,
@@ -260,7 +261,7 @@ void pods_see_group(struct pods *p, const char *uid, const char *path, uint32_t 
 
 	if (!o)
 		return;
-	if (o->marks & POD_RUNS && (strcmp(o->path, path) != 0 || is_made_again(p, o)))
+	if (o->marks & POD_RUNS && strcmp(o->path, path) != 0)
 		end_run(p, o, NULL); /* its end was not heard of */
 	if (!(o->marks & POD_RUNS)) {
 		o->path = strdup(path);

@@ -73,6 +73,9 @@ struct pods;
 struct pods *pods_new(const struct pods_place *place); /* NULL: no memory */
 void pods_free(struct pods *p);                        /* accepts NULL */
 
+/* Whether the pod runs, and the group that is at this path now is the one told of. */
+bool pods_has_group(struct pods *p, const char *uid, const char *path);
+
 /* Its control group is there, at this path from the mount, in the hierarchies of these
  * bits (enum record_cgroup_bit). before: it may have run for long before this moment.
  * Told again with the same group it is nothing. */

@@ -192,6 +192,66 @@ static void static_pod_that_starts_again_is_another_step(void **state)
 	lab_done(&l);
 }
 
+/* While we hung it came, went and came back: the end of the first is not the second's.
+ */
+static void end_that_is_heard_late_is_not_that_of_the_next_group(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_init(&l, true);
+	make_path(&l, "kubepods");
+	pod_tree_look(l.tree, true, false);
+	make_path(&l, "kubepods/pod" STATIC);
+	make_path(&l, "kubepods/x"); /* so that the inode is not used again */
+	remove_path(&l, "kubepods/pod" STATIC);
+	make_path(&l, "kubepods/pod" STATIC);
+	pod_tree_read(l.tree);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_START);
+	assert_false(next_record(&l));
+	assert_int_equal(running(&l), 1);
+	lab_done(&l);
+}
+
+#define EVENTS "kubepods/pod" STATIC "/cgroup.events"
+#define STAT "kubepods/pod" STATIC "/cpu.stat"
+/* The list shows the next group before the event of the first one's end is read. */
+static void last_counters_are_of_one_group(void **state)
+{
+	(void)state;
+	struct lab l;
+	lab_init(&l, true);
+	make_path(&l, "kubepods/pod" STATIC);
+	put_file(&l, EVENTS, "populated 1\n");
+	put_file(&l, STAT, "usage_usec 700\nuser_usec 400\nsystem_usec 300\n");
+	pod_tree_look(l.tree, true, false);
+	assert_true(next_record(&l));
+	uint32_t first = l.last.step;
+	put_file(&l, EVENTS, "populated 0\n");
+	pod_tree_read(l.tree);
+	make_path(&l, "kubepods/x");
+	assert_int_equal(unlinkat(l.place.cgroupfd, EVENTS, 0), 0);
+	assert_int_equal(unlinkat(l.place.cgroupfd, STAT, 0), 0);
+	remove_path(&l, "kubepods/pod" STATIC);
+	make_path(&l, "kubepods/y");
+	make_path(&l, "kubepods/pod" STATIC);
+	pod_tree_look(l.tree, true, false);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_STOP);
+	assert_int_equal(l.last.step, first);
+	assert_int_equal(l.last.counters.cpu_user_ns, 400000);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_START);
+	pod_tree_read(l.tree);
+	assert_false(next_record(&l));
+	remove_path(&l, "kubepods/pod" STATIC);
+	pod_tree_read(l.tree);
+	assert_true(next_record(&l));
+	assert_int_equal(l.last.type, RECORD_STEP_STOP);
+	assert_int_equal(l.last.counters.source, COUNTERS_NONE);
+	lab_done(&l);
+}
+
 /* A manifest may name any UID, also that of a pod that runs: the one that came last
  * counts. */
 static void uid_that_is_used_again_is_another_step(void **state)
@@ -334,6 +394,8 @@ int main(void)
 		cmocka_unit_test(names_of_the_runtime_count_where_nobody_else_tells),
 		cmocka_unit_test(source_that_forgets_a_pod_does_not_end_it),
 		cmocka_unit_test(static_pod_that_starts_again_is_another_step),
+		cmocka_unit_test(end_that_is_heard_late_is_not_that_of_the_next_group),
+		cmocka_unit_test(last_counters_are_of_one_group),
 		cmocka_unit_test(uid_that_is_used_again_is_another_step),
 		cmocka_unit_test(failed_pod_ends_with_a_status),
 		cmocka_unit_test(devices_are_of_the_one_live_pod_of_a_name),
