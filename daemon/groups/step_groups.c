@@ -202,6 +202,12 @@ static bool is_taken(const struct step_groups *g, uint32_t slot, uint32_t step,
 	return false;
 }
 
+/* An earlier run of the path: of a requeued job, a static pod. */
+static bool ended_before(const struct step *step, uint64_t ns)
+{
+	return step->state != UNIT_RUNNING && step->ended_boottime_ns < ns;
+}
+
 /* The step that runs, or below a root the first that began after the group was made. */
 static uint32_t find_step_at(const struct step_groups *g, uint32_t slot,
 			     const char *path, uint64_t by_ns)
@@ -216,7 +222,8 @@ static uint32_t find_step_at(const struct step_groups *g, uint32_t slot,
 		uint64_t began_ns = step->started_boottime_ns;
 		bool better = below ? began_ns >= s->made_ns && began_ns < first_ns
 				    : best == UNITS_NONE || step->state == UNIT_RUNNING;
-		if (!better || began_ns > by_ns || is_taken(g, slot, i, path, below))
+		if (!better || began_ns > by_ns || ended_before(step, s->made_ns) ||
+		    is_taken(g, slot, i, path, below))
 			continue;
 		best = i;
 		first_ns = began_ns;
@@ -238,8 +245,7 @@ static uint32_t find_step_of_path(const struct step_groups *g, uint32_t slot,
 	return i;
 }
 
-/* The step that lives or lived in this group. An earlier run of a requeued job had the
- * same path, but ended before this group was made. */
+/* The step that lives or lived in this group. */
 static uint32_t find_step(const struct step_groups *g, uint32_t slot)
 {
 	const struct group_slot *s = &g->slots.slots[slot];
@@ -254,12 +260,10 @@ static uint32_t find_step(const struct step_groups *g, uint32_t slot)
 	    step_serial(g->env->units, known->step) == known->serial)
 		return known->step;
 	uint32_t i = find_step_of_path(g, slot, by_ns);
-	const struct step *step = i == UNITS_NONE ? NULL : steps_get(g->env->units, i);
-	if (!step ||
-	    (step->state != UNIT_RUNNING && step->ended_boottime_ns < s->made_ns))
+	if (i == UNITS_NONE)
 		return UNITS_NONE;
 	/* one that began before is an earlier run's, or another clock's */
-	if (step->started_boottime_ns >= s->made_ns)
+	if (steps_get(g->env->units, i)->started_boottime_ns >= s->made_ns)
 		*known = (struct slot_step){step_serial(g->env->units, i), i};
 	return i;
 }

@@ -321,6 +321,36 @@ static void each_run_of_a_requeued_job_is_counted(void **state)
 	assert_int_equal(step_lab_stats().unrecorded, 3);
 }
 
+/* As a static pod's, or a machine's after a restart of libvirtd */
+static void next_run_of_a_path_has_its_own_counters(void **state)
+{
+	static const char path[] = "/machine/qemu-1-a.libvirt-qemu";
+	struct unit_totals t;
+	unsigned runs = 0;
+
+	(void)state;
+	lab.manager = MANAGER_LIBVIRT;
+	for (lab.restarts = 0; lab.restarts < 3; lab.restarts++) {
+		uint32_t slot = play_mkdir(path, 0);
+		step_lab_send(RECORD_STEP_START, path, CGROUP_UNIFIED, 0);
+		lab.now += NSEC_PER_MSEC;
+		play_rmdir(slot, 4000 + lab.restarts, 0);
+		lab.now += NSEC_PER_MSEC;
+		step_lab_send(RECORD_STEP_STOP, path, CGROUP_UNIFIED, 0);
+		step_lab_pass(2 * GROUP_SETTLE_MS);
+	}
+	lab.manager = MANAGER_SLURM;
+	lab.restarts = 0;
+	for (uint32_t i = units_next(lab.units, 0); i != UNITS_NONE;
+	     i = units_next(lab.units, i + 1)) {
+		unit_total(lab.units, i, &t);
+		assert_int_equal(t.cpu_user_ns + t.cpu_system_ns,
+				 4000 + units_get(lab.units, i)->restarts);
+		runs++;
+	}
+	assert_int_equal(runs, 3);
+}
+
 static void expect_next(uint32_t *from, uint32_t slot, uint32_t unit)
 {
 	uint32_t of;
@@ -532,6 +562,7 @@ int main(void)
 		TEST(what_was_there_before_is_not_counted_unless_the_table_has_it),
 		TEST(slots_come_back_for_ever),
 		TEST(each_run_of_a_requeued_job_is_counted),
+		TEST(next_run_of_a_path_has_its_own_counters),
 		TEST(what_two_runs_of_a_job_count_is_told_apart),
 		TEST(a_slot_that_a_killed_ceemsd_was_giving_back_comes_back),
 		TEST(what_ends_during_a_restart_is_counted_once),
