@@ -267,7 +267,7 @@ uint32_t units_find_newest(const struct units *u, uint32_t manager, const char *
 uint32_t steps_find(const struct units *u, uint32_t unit, uint32_t step);
 uint32_t steps_find_path(const struct units *u,
 			 const char *path); /* by step cgroup path */
-/* Of those that had started by then. */
+/* Of those that had started by then: the one that runs, else the newest. */
 uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns);
 /* Iteration over all with this path: *cursor is UNITS_NONE at first. */
 uint32_t steps_next_path(const struct units *u, const char *path, uint32_t *cursor);

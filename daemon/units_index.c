@@ -362,15 +362,24 @@ uint32_t steps_next_path(const struct units *u, const char *path, uint32_t *curs
 	return UNITS_NONE;
 }
 
+/* A requeued job's step has the same path as in the earlier run. */
+static bool is_later_run(const struct step *s, const struct step *other)
+{
+	bool runs = s->state == UNIT_RUNNING;
+
+	if (runs != (other->state == UNIT_RUNNING))
+		return runs;
+	return s->started_boottime_ns > other->started_boottime_ns;
+}
+
 uint32_t steps_find_path_by(const struct units *u, const char *path, uint64_t by_ns)
 {
 	uint32_t cursor = UNITS_NONE, i, best = UNITS_NONE;
 
 	while ((i = steps_next_path(u, path, &cursor)) != UNITS_NONE) {
 		const struct step *s = &u->steps[i];
-		/* a requeued job's step has the same path as in the earlier run */
 		if (s->started_boottime_ns <= by_ns &&
-		    (best == UNITS_NONE || s->state == UNIT_RUNNING))
+		    (best == UNITS_NONE || is_later_run(s, &u->steps[best])))
 			best = i;
 	}
 	return best;

@@ -475,7 +475,7 @@ static void a_path_finds_the_running_step_of_a_requeued_job(void **state)
 {
 	(void)state;
 	fresh(64);
-	for (uint32_t restarts = 0; restarts < 3; restarts++) {
+	for (uint32_t restarts = 0; restarts < 3; restarts++, now += 1000) {
 		struct record r =
 			found("7", RECORD_STEP_BATCH, "/slurm/job_7/step_batch");
 		r.restarts = restarts;
@@ -486,6 +486,13 @@ static void a_path_finds_the_running_step_of_a_requeued_job(void **state)
 		assert_int_equal(units_get(u, steps_get(u, s)->unit)->restarts,
 				 restarts);
 	}
+	/* what is told late of a run that has ended, too, is the newest one's */
+	struct record last = stop("7", RECORD_STEP_BATCH, 61, 40, true);
+	last.restarts = 2;
+	assert_int_equal(apply(&last), 0);
+	uint32_t newest = steps_find_path(u, "/slurm/job_7/step_batch");
+	assert_true(newest != UNITS_NONE);
+	assert_int_equal(units_get(u, steps_unit(u, newest))->restarts, 2);
 	assert_true(steps_find_path(u, "/slurm/job_7/step_0") == UNITS_NONE);
 	assert_true(steps_find_job_path(u, "/slurm/job_7") != UNITS_NONE);
 	assert_true(steps_find_job_path(u, "/slurm") == UNITS_NONE);
