@@ -408,6 +408,11 @@ static bool begin_reading(struct cloud_reader *c, const struct cloud_due *due)
 static int read_next(struct cloud_reader *c, struct pg *pg, const struct cloud_due *due,
 		     struct err *err, struct err *why)
 {
+	/* first, so that a list that fails does not keep anybody's rights */
+	if (is_due(due->people_ms, c->cloud->people_ms)) {
+		int rc = read_people(c, pg, due->cluster, err, why);
+		return rc < 0 ? rc : 1;
+	}
 	switch (c->now.stage) {
 	case CLOUD_LIST:
 		return read_page(c, pg, due->cluster, err, why);
@@ -415,10 +420,6 @@ static int read_next(struct cloud_reader *c, struct pg *pg, const struct cloud_d
 		return ask_unseen(c, pg, due->cluster, err, why);
 	default:
 		break;
-	}
-	if (is_due(due->people_ms, c->cloud->people_ms)) {
-		int rc = read_people(c, pg, due->cluster, err, why);
-		return rc < 0 ? rc : 1;
 	}
 	return begin_reading(c, due) ? 1 : 0;
 }
