@@ -20,8 +20,8 @@
 
 /* The steps of a unit that were seen whole and whose slots are given back */
 struct whole_steps {
-	uint64_t serial; /* unit_serial() that it belongs to */
-	uint32_t count;
+	uint64_t serial;      /* unit_serial() that it belongs to */
+	uint32_t v1, unified; /* on a hybrid host a step may have a group in both */
 	bool extern_seen, extern_counted; /* the extern step */
 };
 
@@ -71,18 +71,21 @@ static bool is_extern_step(const struct group_slot *s)
 	return name && strcmp(name, "/step_extern") == 0;
 }
 
-/* Of a step's groups, one in each hierarchy, one has its CPU time. On v1 Slurm 25.05
- * and later make that of the extern step when the first process is adopted into it, and
- * none before: its memory group tells of it. */
+/* Of a step's groups, one in each hierarchy of v1, one has its CPU time. On v1
+ * Slurm 25.05 and later make that of the extern step when the first process is adopted
+ * into it, and none before: its memory group tells of it. */
 static void add_whole_step(struct whole_steps *w, const struct group_slot *s)
 {
+	bool counted = s->has & GROUP_SLOT_CPU, unified = s->has & GROUP_SLOT_UNIFIED;
+
 	if (s->has & GROUP_SLOT_ADOPTED)
 		return;
-	w->count += (s->has & GROUP_SLOT_CPU) != 0;
+	w->unified += counted && unified;
+	w->v1 += counted && !unified;
 	if (!is_extern_step(s))
 		return;
 	w->extern_seen = true;
-	w->extern_counted |= (s->has & GROUP_SLOT_CPU) != 0;
+	w->extern_counted |= counted;
 }
 
 /* An extern step with no group in which tasks are counted had none: unless there was no
@@ -93,7 +96,8 @@ static uint32_t count_whole_steps(const struct unit_finals *f,
 	struct step_groups_stats s;
 
 	step_groups_stats(f->env->step_groups, &s);
-	return w->count + (w->extern_seen && !w->extern_counted && !s.no_slot);
+	uint32_t count = w->v1 > w->unified ? w->v1 : w->unified;
+	return count + (w->extern_seen && !w->extern_counted && !s.no_slot);
 }
 
 static bool slot_lives(const struct group_slot *s)

@@ -209,13 +209,12 @@ static void slots_of_ended_steps_are_not_kept_from_others(void **state)
 	assert_int_equal(told_faults(), steps);
 }
 
-static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **state)
+/* A step of job 7 whose control groups nobody saw */
+static void send_unseen(void)
 {
-	(void)state;
-	uint32_t slot = play_mkdir(PATH_V2, 0);
-	step_lab_send(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
 	struct record r;
 	struct err err;
+
 	record_init(&r, RECORD_STEP_START, MANAGER_SLURM);
 	record_set(&r, r.unit, sizeof(r.unit), "7");
 	record_set(&r, r.node, sizeof(r.node), "n1");
@@ -223,10 +222,34 @@ static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **s
 	r.boottime_ns = r.realtime_ns = lab.now;
 	assert_int_equal(
 		units_apply(lab.units, &r, lab.ring_pos++, lab.now, lab.now, &err), 0);
+}
+
+static void nothing_is_told_of_a_unit_with_a_step_that_was_not_followed(void **state)
+{
+	(void)state;
+	uint32_t slot = play_mkdir(PATH_V2, 0);
+	step_lab_send(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED, 0);
+	send_unseen();
 	play_faults(slot, 7);
 	play_rmdir(slot, 400, 4096);
 	assert_int_equal(told_faults(), -1);
 	step_lab_pass(GROUP_SETTLE_MS);
+	assert_int_equal(told_faults(), -1);
+}
+
+/* As a pod's on a hybrid host */
+static void two_hierarchies_of_a_step_do_not_stand_for_two_steps(void **state)
+{
+	(void)state;
+	uint32_t v1 = play_mkdir(PATH_V2, 4), unified = play_mkdir(PATH_V2, 0);
+	step_lab_send(RECORD_STEP_START, PATH_V2, CGROUP_UNIFIED | CGROUP_CPUACCT, 0);
+	play_faults(v1, 7);
+	play_rmdir(v1, 400, 0);
+	play_rmdir(unified, 400, 4096);
+	assert_int_equal(told_faults(), 7);
+	send_unseen();
+	assert_int_equal(told_faults(), -1);
+	step_lab_pass(2 * GROUP_SETTLE_MS);
 	assert_int_equal(told_faults(), -1);
 }
 
@@ -308,6 +331,7 @@ int main(void)
 		TEST(counts_are_kept_until_the_final_report_is_in_the_spool),
 		TEST(slots_of_ended_steps_are_not_kept_from_others),
 		TEST(nothing_is_told_of_a_unit_with_a_step_that_was_not_followed),
+		TEST(two_hierarchies_of_a_step_do_not_stand_for_two_steps),
 		TEST(nothing_is_told_of_a_unit_that_was_there_before_the_programs),
 		TEST(an_extern_step_without_tasks_hides_no_counts),
 		TEST(an_extern_step_with_tasks_is_counted),
