@@ -282,7 +282,7 @@ static int list_candidates(const struct kube *k, const char *user, bool all,
 		  "AND b.namespace = n.name AND ((b.kind = 'User' AND b.subject = ");
 	query_text(&q, user);
 	query_put(&q, ") OR (b.kind = 'Group' AND b.subject IN ('" GROUP_ALL "'");
-	for (size_t i = 0; i < k->group_count && i < 16; i++) {
+	for (size_t i = 0; i < k->group_count; i++) {
 		query_put(&q, ", ");
 		query_text(&q, k->groups[i]);
 	}

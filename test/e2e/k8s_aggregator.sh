@@ -131,7 +131,7 @@ ok "and watches" within 20 is_unit "$(uid q)" "q|web:svc|web|PENDING|t" || tail 
 ok "and asks about rights" within 20 sees frank "$(uid l)" 200
 
 # ---- the peer's keys: which resources are GPUs, and annotations that the site trusts
-sed -i 's/^    username_prefix: ""/&\n    gpu_resource_names: [example.com\/gpu]\n    username_annotations: [site\/first, site\/owner]\n    project_annotations: [site\/project]\n    groups_file: groups.yaml/' clusters.yaml
+sed -i 's/^    username_prefix: ""/&\n    gpu_resource_names: [example.com\/gpu]\n    username_annotations: [site\/first, site\/owner]\n    project_annotations: [site\/project]\n    groups_file: groups.yaml\n    groups: [g1, g2, g3, g4, g5, g6, g7, g8, g9, g10, g11, g12, g13, g14, g15, g16, staff]/' clusters.yaml
 in_groups() { printf 'groups: {students: [%s], "system:masters": [eve]}\n' "$1" >groups.new && mv groups.new groups.yaml; }
 in_groups judy
 kill $agg_pid
@@ -164,4 +164,6 @@ kube admin DELETE /apis/rbac.authorization.k8s.io/v1/clusterrolebindings/frank >
 kube admin POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings '{"metadata":{"name":"students"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"lab-view"},"subjects":[{"kind":"Group","name":"students","apiGroup":"rbac.authorization.k8s.io"}]}' >/dev/null
 ok "a group that may everywhere sees all namespaces" within 20 sees ivan "$(uid e)" 200
 ok "not so whom no binding names any more" within 20 sees frank "$(uid e)" 403
+kube_binding lab lab-view Group staff
+ok "the last of many groups that everybody is in counts, too" within 20 sees frank "$(uid l)" 200
 tap_done
