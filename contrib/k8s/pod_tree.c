@@ -247,9 +247,9 @@ static void see_name(struct pod_tree *t, const struct folder *f, const char *nam
 
 	if (!find_uid(f, name, uid, path))
 		return;
+	/* an earlier group of its path, whose end was not heard of */
 	if (!pods_has_group(t->pods, uid, path))
-		end_look(t, uid,
-			 path); /* of an earlier group, if it was not heard of */
+		end_look(t, uid, path);
 	pods_see_group(t->pods, uid, path, find_bits(t, f), before);
 	begin_look(t, uid, path);
 	container_tree_see_pod(t->containers, uid, path, t->hierarchy);

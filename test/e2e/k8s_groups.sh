@@ -39,7 +39,7 @@ path() {
 busy='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
 between=${busy/60000/4000} # a task enters one hierarchy after the other, and may work between
 # NUMBER WAIT [blind]: a pod with two containers, one after the other; all is removed at once, or after WAIT. What it has used is
-# in used.NUMBER. blind: both daemons hang from the pod's start to its end, so that the kernel program alone has seen it
+# in used.NUMBER. blind: both daemons hang from its first task until it is gone, so that the kernel program alone has counted it
 run_pod() {
 	local m d
 	for m in "${mounts[@]}"; do mkdir -p "$m/$name/$(path "$1")/cri-1" "$m/$name/$(path "$1")/cri-2"; done

@@ -192,8 +192,7 @@ static void static_pod_that_starts_again_is_another_step(void **state)
 	lab_done(&l);
 }
 
-/* While we hung it came, went and came back: the end of the first is not the second's.
- */
+/* While we hung it came, went and came back. */
 static void end_that_is_heard_late_is_not_that_of_the_next_group(void **state)
 {
 	(void)state;
